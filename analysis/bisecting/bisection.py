@@ -20,8 +20,8 @@ from analysis.bisecting.search import (
     Search,
     rounds,
     search,
+    trials_needed,
     trials_of_probe,
-    trials_to_tell,
 )
 from analysis.detection.effects import Effect
 from perf.model.results import TURNS, Release
@@ -170,7 +170,7 @@ def next_step(
     if end.effect.low <= 0 <= end.effect.high:
         ending = Ending.BUDGET if is_short else Ending.UNDECIDED
         told = say.say_end_unclear(*state.ends, end.effect, is_short=is_short)
-        return state.end(ending, told, cost=trials_to_tell(end))
+        return state.end(ending, told, cost=trials_needed(end))
     return state.go_on(trials_per_probe, is_short=is_short, higher_is_better=higher_is_better)
 
 

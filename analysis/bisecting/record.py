@@ -15,7 +15,7 @@ from pydantic import ConfigDict, StringConstraints, TypeAdapter, ValidationError
 from analysis.bisecting.bisection import Culprit, Inconclusive, NextStep, next_step
 from analysis.bisecting.probing import Probed, ReleaseStatus
 from analysis.comparing.blocks import Measure
-from analysis.comparing.results import TrialRecord, tell_faults
+from analysis.comparing.results import TrialRecord, find_faults
 from analysis.detection.verdict import Outcome
 from perf.model.errors import InputError
 from perf.model.metrics import METRICS, Better
@@ -148,7 +148,7 @@ def read_bisection(content: bytes, path: Path) -> BisectionRecord:
         with np.errstate(divide="raise", over="raise", invalid="raise"):
             found.next_step(None)
     except ValidationError as error:
-        raise InputError(path, tell_faults(error)) from error
+        raise InputError(path, find_faults(error)) from error
     except (ValueError, LookupError, ArithmeticError) as error:
         why = printable(f"{error}")
         raise InputError(path, [f"it contradicts itself: {why}"]) from error

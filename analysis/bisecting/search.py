@@ -195,7 +195,7 @@ def trials_of_probe(end: Probed, size: float, most: int) -> int:
     return min(most, TURNS * math.ceil(needed / TURNS))
 
 
-def trials_to_tell(end: Probed) -> int | None:
+def trials_needed(end: Probed) -> int | None:
     """Say about how many more trials tell whether the bad end changed; None where no number does.
 
     Its interval must then exclude zero or lie within the relevant change, whichever is less to ask; it

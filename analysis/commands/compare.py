@@ -15,8 +15,8 @@ from analysis.orchestration.comparing import allow, run_comparison
 from perf.commands.options import configs_option, data_option, spell_command
 from perf.config.catalog import Catalog, find_experiment
 from perf.history.store import append_all
+from perf.jobs.interleaving import Pairing, Side, take_side
 from perf.jobs.measuring import open_job
-from perf.jobs.side_by_side import Pairing, Side, take_side
 from perf.local import durable
 from perf.local.problems import suggest
 from perf.model.design import Suite, Workload

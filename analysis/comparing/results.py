@@ -239,7 +239,7 @@ def read_comparisons(content: bytes, path: Path) -> ComparisonFile:
     try:
         found = _FILE.validate_json(content)
     except ValidationError as error:
-        raise InputError(path, tell_faults(error)) from error
+        raise InputError(path, find_faults(error)) from error
     if found.schema_version != SCHEMA_VERSION:
         version = found.schema_version
         raise InputError(path, [f"schema_version {version}; this Knickpoint reads {SCHEMA_VERSION}"])
@@ -256,10 +256,10 @@ def read_result(content: bytes, path: Path) -> ComparisonResult:
     try:
         return _RESULT.validate_json(content)
     except ValidationError as error:
-        raise InputError(path, tell_faults(error)) from error
+        raise InputError(path, find_faults(error)) from error
 
 
-def tell_faults(error: ValidationError) -> list[str]:
+def find_faults(error: ValidationError) -> list[str]:
     """Put the first of what is wrong into a line each; names of keys are text of the file as well."""
     return [
         f"{'.'.join(printable(str(part)) for part in each['loc']) or 'the whole file'}: {each['msg']}"

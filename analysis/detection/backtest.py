@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from analysis.detection.alerts import Sighting, follow, sight
-from analysis.detection.detection import ChangeState, Detector, levels, tell_outcome
+from analysis.detection.detection import ChangeState, Detector, levels, outcome_of
 from analysis.detection.effects import relative_change
 from analysis.detection.noise import Noise, visible_effects
 from analysis.detection.series_file import FileFindings, ForeignSeries, FoundChange, ReplayedSeries
@@ -35,7 +35,7 @@ class Judge:
                     after=after,
                     relative_change=relative_change(before, after),
                     p_value=shift.p_value,
-                    outcome=tell_outcome(series.better, before, after),
+                    outcome=outcome_of(series.better, before, after),
                 )
                 for shift, before, after, _ in levels(values, reading)
             ),

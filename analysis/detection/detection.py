@@ -143,7 +143,7 @@ def find_changes(series: Series, reading: DetectorResult, detector: str) -> tupl
                 points_after=points_after,
                 detector=detector,
                 state=ChangeState.CONFIRMED if shift.is_confirmed else ChangeState.PROVISIONAL,
-                outcome=tell_outcome(better, before, after),
+                outcome=outcome_of(better, before, after),
             )
         )
     return tuple(changes)
@@ -181,7 +181,7 @@ def _level(values: Values, noise: Noise | None) -> float:
     return math.fsum(np.clip(values, middle - room, middle + room)) / len(values)
 
 
-def tell_outcome(better: Better, before: float, after: float) -> Outcome:
+def outcome_of(better: Better, before: float, after: float) -> Outcome:
     """Say whether a movement is good news: regressed or improved."""
     rose = after > before
     return Outcome.IMPROVED if rose is (better is Better.HIGHER) else Outcome.REGRESSED

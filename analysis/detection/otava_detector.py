@@ -25,8 +25,8 @@ from otava.change_point_divisive.base import (
 from otava.change_point_divisive.calculator import PairDistanceCalculator
 from otava.change_point_divisive.detector import ChangePointDetector
 
+from analysis.detection.criteria import PreparedSequence
 from analysis.detection.noise import Values
-from analysis.detection.votes import PreparedSequence
 
 _LAX_P_VALUE = 0.01
 """Of a candidate. Splits stop at the first one that misses it."""

@@ -5,9 +5,9 @@ from itertools import pairwise
 
 import numpy as np
 
+from analysis.detection.criteria import PreparedSequence
 from analysis.detection.detection import Drift
 from analysis.detection.noise import Values
-from analysis.detection.votes import PreparedSequence
 
 _LEAST_POINTS = 8
 """What gets from one level to the next in fewer points is a step."""

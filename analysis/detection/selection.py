@@ -7,9 +7,9 @@ from functools import cache
 
 import numpy as np
 
+from analysis.detection.criteria import PreparedSequence, rank_p_value
 from analysis.detection.detection import Shift
 from analysis.detection.noise import Values, least_rank_p_value
-from analysis.detection.votes import PreparedSequence, rank_p_value
 from perf.model.rules import Detection
 
 _EARLY_POINTS = 12

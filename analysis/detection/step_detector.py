@@ -16,12 +16,12 @@ from itertools import pairwise
 import numpy as np
 
 from analysis.detection.candidates import END_POINTS, clip_outliers, find_by_moving_sums
+from analysis.detection.criteria import PreparedSequence, prepare
 from analysis.detection.detection import DetectorResult, Drift, Shift, SpreadChange
 from analysis.detection.noise import ROUNDING, Noise, Values, estimate_noise
 from analysis.detection.otava_detector import find_by_divisive
 from analysis.detection.ramps import find_drifts, subtract
 from analysis.detection.selection import Selection
-from analysis.detection.votes import PreparedSequence, prepare
 from perf.model.rules import Detection
 
 _MOST_ROUNDS = 3

@@ -339,7 +339,7 @@ def _describe_series(judged: JudgedSeries) -> Iterator[str]:
         yield _describe_change(change)
     for alert in judged.alerts:
         if alert.withdrawn_at is not None:
-            yield _describe_withdrawn(judged.series, alert, alert.withdrawn_at)
+            yield _describe_retracted(judged.series, alert, alert.withdrawn_at)
     for drift in judged.drifts:
         yield _describe_drift(judged.series, drift)
     for spread in judged.spreads:
@@ -365,7 +365,7 @@ def _describe_change(change: ChangePoint) -> str:
     )
 
 
-def _describe_withdrawn(series: Series, alert: Alert, withdrawn_at: int) -> str:
+def _describe_retracted(series: Series, alert: Alert, withdrawn_at: int) -> str:
     nights = nights_of(series)
     when = "by" if may_be_older(series, alert.told_at) else "in"
     told, gone = night_name(nights[alert.told_at]), night_name(nights[withdrawn_at])

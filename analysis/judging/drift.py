@@ -19,7 +19,7 @@ from analysis.detection import words
 from analysis.detection.detection import ChangePoint, Detector, DetectorResult, find_changes
 from analysis.detection.noise import can_confirm, minimum_detectable_effect
 from analysis.detection.series import Point, Points, Series, build_series
-from analysis.judging.places import ChangeLocation, is_same_time, locate
+from analysis.judging.change_locations import ChangeLocation, is_same_time, locate
 from perf.model.columns import Observations, Occasion
 from perf.model.metrics import CANARY_PHASES
 from perf.model.results import Observation, Purpose, SeriesKey
@@ -77,7 +77,7 @@ class WatchEvidence:
         return self.state is WatchState.FOLLOWED
 
     @property
-    def can_tell(self) -> bool:
+    def is_decisive(self) -> bool:
         """Tell whether it has an answer."""
         return self.state not in {WatchState.UNSEEN, WatchState.SHORT, WatchState.SILENT}
 
@@ -155,7 +155,7 @@ def is_of_testbed(evidence: Sequence[WatchEvidence]) -> bool | None:
     A sentinel is moved by all that moves a database, so where one answers it is believed. Canaries only
     can accuse: that they stood still does not show that nothing changed.
     """
-    answers = [one for one in evidence if one.can_tell]
+    answers = [one for one in evidence if one.is_decisive]
     if of_sentinels := [one.follows for one in answers if one.is_of_sentinel]:
         return any(of_sentinels)
     return True if any(one.follows for one in answers) else None

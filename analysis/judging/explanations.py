@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from analysis.judging.places import ChangeLocation
+from analysis.judging.change_locations import ChangeLocation
 from analysis.judging.remeasurement import ARTIFACT
 from perf.model.metrics import PRICE_PER_HOUR, origin
 from perf.model.results import TrialId

@@ -95,7 +95,7 @@ def search(series: Series, settings: Detection, detector: Detector) -> SeriesFin
         return SeriesFinding(series=series, refusal=refusal)
     reading = detector.read(series.points.values)
     changes = find_changes(series, reading, detector.name)
-    is_stirred = _is_stirred(series, reading)
+    is_stirred = _changed_recently(series, reading)
     nights = REPLAYED_NIGHTS if is_stirred else 2 if changes else 0
     minimum = settings.minimum_points
     alerts = replay_series(series, detector, nights, minimum_points=minimum) if nights else ()
@@ -124,7 +124,7 @@ def _refuse(series: Series, settings: Detection) -> Verdict | None:
     return None
 
 
-def _is_stirred(series: Series, reading: DetectorResult) -> bool:
+def _changed_recently(series: Series, reading: DetectorResult) -> bool:
     """Tell whether one of the last nights can have shown a change, whether or not it is still there."""
     recent = set(nights_of(series)[-REPLAYED_NIGHTS:])
     values, noise = series.points.values, reading.noise

@@ -27,10 +27,10 @@ from analysis.detection.effects import relative_change
 from analysis.detection.noise import Noise
 from analysis.detection.series import Point
 from analysis.detection.verdict import Outcome
+from analysis.judging.change_locations import ChangeLocation, meet
 from analysis.judging.drift import Watch, WatchEvidence, environment_evidence, is_of_testbed
 from analysis.judging.explanations import Explanation, PriceMove, explain
 from analysis.judging.findings import is_imported
-from analysis.judging.places import ChangeLocation, meet
 from analysis.judging.remeasurement import CONFIG, RemeasurementQuestion, Reply, ask
 from analysis.judging.standing import ChangeRemark, FalseDiscovery, WithinRelease
 from perf.model.metrics import origin
@@ -186,11 +186,11 @@ class IncidentContext:
     settings: Detection
 
 
-def build_incidents(cases: Sequence[Case], scene: IncidentContext) -> tuple[Incident, ...]:
+def build_incidents(cases: Sequence[Case], context: IncidentContext) -> tuple[Incident, ...]:
     """Join all changes to incidents, each with its cause; news first, then the largest."""
     mending = {_at(case.mended_by) for case in cases if case.mended_by}
     groups = group(case for case in cases if case.at not in mending and not case.is_reordering)
-    incidents = [(_incident(joined, scene), joined[0].size) for joined in groups]
+    incidents = [(_incident(joined, context), joined[0].size) for joined in groups]
     incidents.sort(key=lambda one: (not one[0].is_news, -one[1], one[0].name))
     return tuple(incident for incident, _ in incidents)
 
@@ -199,10 +199,10 @@ def _at(change: ChangePoint) -> tuple[SeriesKey, int]:
     return change.series.key, change.index
 
 
-def _incident(joined: Sequence[Case], scene: IncidentContext) -> Incident:
+def _incident(joined: Sequence[Case], context: IncidentContext) -> Incident:
     lead = joined[0]
-    evidence = environment_evidence(lead.place, scene.watches, scene.settings)
-    explanations = explain(lead.place, scene.circumstances)
+    evidence = environment_evidence(lead.place, context.watches, context.settings)
+    explanations = explain(lead.place, context.circumstances)
     cause = _cause(lead, evidence, explanations)
     is_news = any(case.is_news for case in joined)
     is_open = lead.change.state is ChangeState.PROVISIONAL or cause is Cause.TESTBED
@@ -244,7 +244,7 @@ def is_put_down_to_testbed(case: Case, incident: Incident | None) -> bool:
     return case.is_contradicted or bool(case.priced) or (is_home and not case.is_proven)
 
 
-def remark(case: Case, incident: Incident | None, scene: IncidentContext) -> ChangeRemark:
+def remark(case: Case, incident: Incident | None, context: IncidentContext) -> ChangeRemark:
     """Give what is known of a change; one that mended another has no incident of its own."""
     known = tuple(one for one in (case.priced, case.reply) if one)
     is_testbed = is_put_down_to_testbed(case, incident)
@@ -256,7 +256,7 @@ def remark(case: Case, incident: Incident | None, scene: IncidentContext) -> Cha
     notes = (
         *(() if incident and (testbed or waits) else known),
         case.came_back_after if incident else None,
-        _find_others(case, incident.explanations if incident else (), scene),
+        _find_others(case, incident.explanations if incident else (), context),
         *unmoved[:1],
     )
     return ChangeRemark(
@@ -268,11 +268,11 @@ def remark(case: Case, incident: Incident | None, scene: IncidentContext) -> Cha
 
 
 def _find_others(
-    case: Case, explanations: tuple[Explanation, ...], scene: IncidentContext
+    case: Case, explanations: tuple[Explanation, ...], context: IncidentContext
 ) -> tuple[Explanation, ...] | WithinRelease | None:
     if explanations or not case.place.is_within:
         return explanations
-    is_recorded = any(point.trial in scene.circumstances for point in case.place.after)
+    is_recorded = any(point.trial in context.circumstances for point in case.place.after)
     return WithinRelease.NOTHING_CHANGED if is_recorded else WithinRelease.NOTHING_RECORDED
 
 
@@ -296,7 +296,7 @@ def _may_join(one: Case, other: Case) -> bool:
     return is_other_series and not (one.priced or other.priced) and meet(one.place, other.place)
 
 
-def find_mends(changes: Sequence[ChangePoint], relevant: float) -> Mapping[int, ChangePoint]:
+def find_fixes(changes: Sequence[ChangePoint], relevant: float) -> Mapping[int, ChangePoint]:
     """Give, by index of a regression, the change that undid it; of one series, ascending by index.
 
     Undone is a regression once the level is no longer worse than before it by a relevant amount, or by

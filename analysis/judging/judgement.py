@@ -24,6 +24,7 @@ from analysis.detection.detection import ChangePoint, Detector, DetectorResult, 
 from analysis.detection.noise import Noise, noise_of_level
 from analysis.detection.series import Series, build_series, rank_occasions
 from analysis.detection.verdict import Outcome, merge
+from analysis.judging.change_locations import locate
 from analysis.judging.drift import Watch, is_canary, is_sentinel, is_watch, read_watches
 from analysis.judging.explanations import explain_by_price
 from analysis.judging.findings import (
@@ -40,11 +41,10 @@ from analysis.judging.incidents import (
     Incident,
     IncidentContext,
     build_incidents,
-    find_mends,
+    find_fixes,
     is_put_down_to_testbed,
     remark,
 )
-from analysis.judging.places import locate
 from analysis.judging.remeasurement import Reply, SeriesAnswer, find_reply, settle
 from analysis.judging.standing import (
     ChangeRemark,
@@ -54,7 +54,7 @@ from analysis.judging.standing import (
     detectable,
     stand,
 )
-from analysis.judging.suspects import Suspect, find_suspects
+from analysis.judging.suspected_changes import SuspectedChange, find_suspected_changes
 from analysis.judging.triage import came_back, match
 from perf.model.columns import Observations, ObservedSeries, Occasion, gather
 from perf.model.metrics import DIAGNOSTICS
@@ -107,7 +107,7 @@ class Judgement:
     watched: tuple[JudgedSeries, ...] = ()
     expected_false_alarms: float = 0.0
     asked: int = 0
-    suspects: tuple[Suspect, ...] = ()
+    suspects: tuple[SuspectedChange, ...] = ()
     minimum_points: int | None = None
 
 
@@ -163,10 +163,10 @@ def judge(
         for one in findings
         for case in _cases(one, settings, triage, day, replies, facts=circumstances)
     )
-    scene = IncidentContext(watches=watches, circumstances=circumstances, settings=settings)
-    incidents = build_incidents(cases, scene)
+    context = IncidentContext(watches=watches, circumstances=circumstances, settings=settings)
+    incidents = build_incidents(cases, context)
     homes = _find_homes(incidents)
-    remarks = _remark(cases, homes, scene)
+    remarks = _remark(cases, homes, context)
     judged = tuple(
         _judge_series(one, unusable.get(one.series.key), settings, remarks.get(one.series.key, {}))
         for one in findings
@@ -180,7 +180,7 @@ def judge(
         expected_false_alarms=expected_false_alarms(asked, settings),
         asked=asked,
         minimum_points=settings.minimum_points,
-        suspects=find_suspects(
+        suspects=find_suspected_changes(
             ((case, is_put_down_to_testbed(case, homes.get(case.at))) for case in cases), tonight
         ),
     )
@@ -271,7 +271,7 @@ def _cases(
     relevant = settings.relevant_change[finding.series.key.metric]
     places = [(place, explain_by_price(place, facts, relevant)) for place in locate(finding.changes)]
     events = [place.change for place, priced in places if priced is None or priced.is_event]
-    mends = find_mends(events, relevant)
+    mends = find_fixes(events, relevant)
     cases = []
     for place, priced in places:
         entry = match(place.change, triage, day)
@@ -301,13 +301,13 @@ def _find_homes(incidents: Iterable[Incident]) -> Mapping[tuple[SeriesKey, int],
 
 
 def _remark(
-    cases: Iterable[Case], homes: Mapping[tuple[SeriesKey, int], Incident], scene: IncidentContext
+    cases: Iterable[Case], homes: Mapping[tuple[SeriesKey, int], Incident], context: IncidentContext
 ) -> Mapping[SeriesKey, Mapping[int, ChangeRemark]]:
     """Return what is to be said beside each change, by series and index."""
     remarks: defaultdict[SeriesKey, dict[int, ChangeRemark]] = defaultdict(dict)
     for case in cases:
         key, index = case.at
-        remarks[key][index] = remark(case, homes.get(case.at), scene)
+        remarks[key][index] = remark(case, homes.get(case.at), context)
     return remarks
 
 

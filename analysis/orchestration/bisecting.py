@@ -35,9 +35,9 @@ from analysis.detection import words
 from analysis.detection.verdict import Outcome
 from analysis.orchestration.comparing import Budget, allow, inquire, read_saved, run_comparison
 from perf.jobs.holding import hold
+from perf.jobs.interleaving import Pairing, Side, fetch_sides, find_past_turns, has_trials, take_side
 from perf.jobs.measuring import Job
 from perf.jobs.plans import contents, next_id
-from perf.jobs.side_by_side import Pairing, Side, fetch_sides, find_past_turns, has_trials, take_side
 from perf.local import durable
 from perf.local.places import Places
 from perf.model.design import Experiment, Suite

@@ -27,8 +27,7 @@ from perf.config.difference import ConfigDifference, Touched, hash_deployment
 from perf.config.revisions import SHORT, RevisionRange
 from perf.jobs.feasible import planned_s
 from perf.jobs.holding import hold
-from perf.jobs.measuring import Job
-from perf.jobs.side_by_side import (
+from perf.jobs.interleaving import (
     RESUMABLE_FOR,
     Pairing,
     Side,
@@ -36,6 +35,7 @@ from perf.jobs.side_by_side import (
     find_unfinished,
     question_hash,
 )
+from perf.jobs.measuring import Job
 from perf.model.design import Deployment
 from perf.model.errors import KnickpointError, MeasureError, UsageError
 from perf.model.results import TURNS, Purpose

@@ -1,6 +1,6 @@
 """A side-by-side comparison from the first trial to its verdict: measure a block, look, go on or stop.
 
-An edge: it measures through `perf.jobs.side_by_side` and keeps the result beside the plan. What is
+An edge: it measures through `perf.jobs.interleaving` and keeps the result beside the plan. What is
 judged is pure: `turns`, `paired` and `sequential`.
 """
 
@@ -35,8 +35,7 @@ from analysis.detection import words
 from analysis.detection.verdict import Outcome
 from perf.jobs.feasible import planned_s
 from perf.jobs.holding import hold
-from perf.jobs.measuring import Job
-from perf.jobs.side_by_side import (
+from perf.jobs.interleaving import (
     RESULT,
     Artifacts,
     ComparisonRun,
@@ -45,6 +44,7 @@ from perf.jobs.side_by_side import (
     fetch_sides,
     open_plan,
 )
+from perf.jobs.measuring import Job
 from perf.local import durable
 from perf.local.places import Places
 from perf.local.plain_files import read_plain

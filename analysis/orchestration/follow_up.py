@@ -19,13 +19,19 @@ from analysis.comparing.sequential import InterimAnalysis, StoppingRule, look
 from analysis.detection import words
 from analysis.detection.verdict import Outcome
 from analysis.judging.remeasurement import RemeasurementQuestion, compare_command
-from analysis.judging.suspects import Suspect, choose_open, choose_traceable, is_final, traces
+from analysis.judging.suspected_changes import (
+    SuspectedChange,
+    choose_open,
+    choose_traceable,
+    is_final,
+    traces,
+)
 from analysis.orchestration.bisecting import BisectionQuestion, read_bisections, run_bisection
 from analysis.orchestration.comparing import Budget, read_results, run_comparison
 from perf.config.catalog import find_experiment_of
 from perf.jobs.feasible import planned_s
+from perf.jobs.interleaving import Pairing, fetch_sides, find_past_turns, take_side
 from perf.jobs.measuring import Job
-from perf.jobs.side_by_side import Pairing, fetch_sides, find_past_turns, take_side
 from perf.model.design import Experiment, Suite
 from perf.model.errors import KnickpointError
 from perf.model.nights import Night
@@ -39,7 +45,7 @@ _FEWEST_BLOCKS = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tonight:
+class CurrentNight:
     """The night whose findings are followed up, and what there is to measure with."""
 
     job: Job
@@ -96,7 +102,7 @@ class FollowedUp:
             return None
 
 
-def compare_releases(tonight: Tonight) -> tuple[FollowedUp, tuple[ComparisonResult, ...]]:
+def compare_releases(tonight: CurrentNight) -> tuple[FollowedUp, tuple[ComparisonResult, ...]]:
     """Measure the first and the last release of each experiment side by side, one block a night.
 
     Nights that measured both count as well, and so do the blocks of earlier nights: each night adds to
@@ -164,7 +170,7 @@ def _look_on(blocks: Sequence[Block], rule: StoppingRule, seed: int) -> InterimA
     return replace(seen, is_over=is_used_up) if seen.outcome is Outcome.UNDECIDED else seen
 
 
-def confirm(suspects: Sequence[Suspect], tonight: Tonight) -> FollowedUp:
+def confirm(suspects: Sequence[SuspectedChange], tonight: CurrentNight) -> FollowedUp:
     """Measure provisional changes again, the most relevant first, while the suite's minutes last.
 
     What was measured for this night before it was interrupted counts, and is not measured again.
@@ -194,7 +200,7 @@ def confirm(suspects: Sequence[Suspect], tonight: Tonight) -> FollowedUp:
     return done
 
 
-def _read_finished(tonight: Tonight, purpose: Purpose) -> list[ComparisonResult]:
+def _read_finished(tonight: CurrentNight, purpose: Purpose) -> list[ComparisonResult]:
     """Read what comparisons of a purpose came to since the night began: they are not measured again."""
     results, since = read_results(tonight.job.places), tonight.night.started_at
     return [one for one in results if one.purpose is purpose and one.started_at >= since]
@@ -211,7 +217,7 @@ def _spent_s(result: ComparisonResult) -> float:
 
 
 def _compare(
-    question: RemeasurementQuestion, experiment: Experiment, left_s: float, tonight: Tonight
+    question: RemeasurementQuestion, experiment: Experiment, left_s: float, tonight: CurrentNight
 ) -> ComparisonResult:
     job, suite = tonight.job, tonight.suite
     baseline, candidate = (
@@ -232,7 +238,7 @@ def _compare(
     )
 
 
-def bisect(suspects: Sequence[Suspect], tonight: Tonight) -> FollowedUp:
+def bisect(suspects: Sequence[SuspectedChange], tonight: CurrentNight) -> FollowedUp:
     """Look for the release that brought each confirmed change, while the suite's minutes last.
 
     Only where releases lie between that were not measured, and once per change: what an earlier night

@@ -10,9 +10,9 @@ from analysis.detection.step_detector import StepDetector
 from analysis.judging.findings import SeriesFinding
 from analysis.judging.judgement import Judgement, judge
 from analysis.judging.remeasurement import PURPOSES, read_answers
-from analysis.orchestration import readings
+from analysis.orchestration import detector_cache
 from analysis.orchestration.comparing import read_results
-from analysis.orchestration.readings import RememberingDetector
+from analysis.orchestration.detector_cache import RememberingDetector
 from analysis.orchestration.workers import SMALL, Pace, work_through
 from perf.config.catalog import Catalog
 from perf.history.store import History, open_history
@@ -69,8 +69,8 @@ def judge_evidence(evidence: Evidence, places: Places, catalog: Catalog, today: 
 
     """
     steps = StepDetector(settings=catalog.detection)
-    method = readings.describe_method(steps)
-    days = readings.read_file(places.readings, method)
+    method = detector_cache.describe_method(steps)
+    days = detector_cache.read_file(places.readings, method)
     known = {digest: one for of_day in days.values() for digest, one in of_day.items()}
     detector = RememberingDetector(steps, known)
     try:
@@ -90,8 +90,8 @@ def judge_evidence(evidence: Evidence, places: Places, catalog: Catalog, today: 
             f"{places.history}: {error}; mend or remove the bundle of this trial in {places.trials},"
             " then run: knickpoint history rebuild"
         ) from error
-    if (asked := readings.add_day(days, today, detector.asked)) != days:
-        readings.write_file(places.readings, method, asked)
+    if (asked := detector_cache.add_day(days, today, detector.asked)) != days:
+        detector_cache.write_file(places.readings, method, asked)
     return judgement
 
 

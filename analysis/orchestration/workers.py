@@ -64,7 +64,7 @@ class Pace:
         passed_s = self._progress.clock() - self._started_s
         if passed_s >= QUIET_S and self._cost:
             self._progress.expect(passed_s * (self._total - self._cost) / self._cost)
-            self._progress.tell_sometimes(f"{self._items:,} of {len(self._costs):,} {self._what}")
+            self._progress.report_sometimes(f"{self._items:,} of {len(self._costs):,} {self._what}")
 
 
 def nothing(_: object) -> Sequence[object]:

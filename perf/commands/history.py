@@ -257,7 +257,7 @@ def prune(*, days: int, dry_run: bool, data: Path) -> None:
         click.echo(f"{_found(len(old), sum(old.values()), before)}: {outcome}")
         return
     size = path.stat().st_size
-    done = retention.roll_up_old(path, before, progress.tell_sometimes)
+    done = retention.roll_up_old(path, before, progress.report_sometimes)
     click.echo(
         f"{_found(done.trials, done.before, before)}: rolled up, {done.after} are left; {path} took "
         f"{size / 1e6:,.1f} MB and takes {path.stat().st_size / 1e6:,.1f} MB now"

@@ -20,7 +20,7 @@ import click
 
 from perf.local import disk
 from perf.model.errors import KnickpointError, UsageError
-from perf.model.shown import tame
+from perf.model.shown import escape_control_characters
 
 GROUP = "knickpoint.commands"
 PR_SET_PDEATHSIG = 1
@@ -153,11 +153,11 @@ def main() -> None:
     if os.environ.get("KNICKPOINT_DIE_WITH_PARENT"):
         # Set by the Makefile: when make itself is killed, this process is told to end in order.
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
-    tame_terminal()
+    escape_terminal_output()
     try:
         code = knickpoint.main(standalone_mode=False)
     except KnickpointError as error:
-        _say(f"knickpoint: {tame(str(error))}")
+        _say(f"knickpoint: {escape_control_characters(str(error))}")
         sys.exit(error.exit_code)
     except click.ClickException as error:
         with suppress(OSError):
@@ -175,7 +175,7 @@ def main() -> None:
         where = f"{error.filename}: " if error.filename else ""
         step = f"\n{then}" if (then := disk.next_step(error)) else ""
         what = f"{where}{error.strerror or error}; nothing finished is lost{step}"
-        _say(f"knickpoint: {tame(what)}")
+        _say(f"knickpoint: {escape_control_characters(what)}")
         sys.exit(COULD_NOT)
     except Exception:  # noqa: BLE001  a defect of ours must not look like "regression found" (1)
         _say(traceback.format_exc())
@@ -200,7 +200,7 @@ _OBEYED = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 _LAYOUT = "\n\t"
 
 
-class Tamed(io.TextIOWrapper):
+class EscapedOutput(io.TextIOWrapper):
     """Writes text as it is, but for what a terminal would obey: that is written as an escape."""
 
     def write(self, text: str) -> int:
@@ -219,12 +219,12 @@ def escape(text: str) -> str:
     )
 
 
-def tame_terminal() -> None:
+def escape_terminal_output() -> None:
     """Let all that this process writes to a terminal pass through `escape`, for as long as it lives."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if isinstance(stream, io.TextIOWrapper) and stream.isatty():
-            tamed = Tamed(
+            tamed = EscapedOutput(
                 stream.buffer, encoding=stream.encoding, errors="backslashreplace", line_buffering=True
             )
             setattr(sys, name, tamed)

@@ -12,7 +12,7 @@ from perf.load.engines import PYTHON_ENGINE
 from perf.load.native_binary import find_native
 from perf.load.selftest.finding import CheckOutcome, SelftestFinding, merge_outcomes
 from perf.load.selftest.floor import LADDER, NATIVE_LADDER, Floor, measure_floor
-from perf.load.selftest.scenarios import SCENARIOS, LoadProfile, run_until_told
+from perf.load.selftest.scenarios import SCENARIOS, LoadProfile, run_until_reported
 from perf.load.selftest.stand import Stand
 from perf.load.selftest.table import conclude, format_findings, format_floor
 from perf.local.progress import Progress
@@ -100,6 +100,6 @@ def _test(
 ) -> tuple[tuple[SelftestFinding, ...], Floor]:
     findings: list[SelftestFinding] = []
     for scenario in SCENARIOS:
-        findings += run_until_told(scenario, stand, LoadProfile(), progress.tell)
+        findings += run_until_reported(scenario, stand, LoadProfile(), progress.tell)
     progress.tell("the engine's own floor")
     return tuple(findings), measure_floor(stand, ladder)

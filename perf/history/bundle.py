@@ -40,7 +40,7 @@ from perf.model.errors import BundleError
 from perf.model.identity import canonical
 from perf.model.results import Interval, Trial, TrialId
 from perf.model.scalars import SAFE_ID, STRICT
-from perf.model.shown import list_faults, list_some, printable, tame
+from perf.model.shown import escape_control_characters, list_faults, list_some, printable
 
 SCHEMA_VERSION = 2
 """Of the bundles that are written; those of version 1 lack the fields that have defaults in `model`."""
@@ -407,6 +407,7 @@ def _listed(what: str, problems: Sequence[str]) -> str:
 def _unusable(place: Path, what: str) -> BundleError:
     """Return the error for a bundle that only a person can put right."""
     return BundleError(
-        f"{tame(what)}\n  move {printable(place.name, 300)} out of trials/ (or restore it from a "
-        "copy); the other bundles are kept without it"
+        f"{escape_control_characters(what)}\n"
+        f"  move {printable(place.name, 300)} out of trials/ (or restore it from a copy); "
+        "the other bundles are kept without it"
     )

@@ -23,7 +23,7 @@ from perf.local.places import Places
 from perf.local.plain_files import read_plain
 from perf.model.errors import BundleError, UsageError
 from perf.model.results import Interval, Named, Purpose, Release, Trial, TrialId, TrialStatus
-from perf.model.shown import list_some, printable, tame
+from perf.model.shown import escape_control_characters, list_some, printable
 
 NIGHTLY = "nightly"
 """The line of a moving target: all of its builds have one ordinal, so that they are ordered by time."""
@@ -152,7 +152,7 @@ def _read_all(kind: Format, paths: Sequence[Path], naming: Naming) -> tuple[_Fou
             found.setdefault(trial.id, _FoundTrial(trial, run.intervals))
     if problems:
         count = "1 problem" if len(problems) == 1 else f"{len(problems):,} problems"
-        listed = "\n".join(f"  {tame(problem)}" for problem in list_some(problems))
+        listed = "\n".join(f"  {escape_control_characters(problem)}" for problem in list_some(problems))
         raise UsageError(f"{count}, so nothing was imported:\n{listed}")
     return tuple(sorted(found.values(), key=lambda one: (one.trial.started_at, one.trial.id)))
 

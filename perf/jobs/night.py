@@ -36,7 +36,7 @@ RESUMABLE_FOR = timedelta(hours=20)
 _NIGHT = TypeAdapter(Night)
 
 
-def measure_night(job: Job, suite: Suite, *, is_to_be_told: bool = False) -> tuple[Trial, ...]:
+def measure_night(job: Job, suite: Suite, *, is_to_be_reported: bool = False) -> tuple[Trial, ...]:
     """Measure what is missing of the suite's night; give all of the night's trials.
 
     A night that is to be told stays unfinished, and is resumed, until `finish_night`.
@@ -56,7 +56,7 @@ def measure_night(job: Job, suite: Suite, *, is_to_be_told: bool = False) -> tup
         for deployment in deployments.values():
             check_ahead(deployment, registry.load(deployment.experiment.system), job.places.run)
         night, is_resumed = open_night(
-            job.places, job.catalog, suite, datetime.now(UTC), is_to_be_told=is_to_be_told
+            job.places, job.catalog, suite, datetime.now(UTC), is_to_be_reported=is_to_be_reported
         )
         missing, total = find_missing(night, job.places), len(night.trials)
         done = total - len(missing)
@@ -102,7 +102,7 @@ def find_missing(night: Night, places: Places) -> tuple[PlannedTrial, ...]:
 
 
 def open_night(
-    places: Places, catalog: Catalog, suite: Suite, now: datetime, *, is_to_be_told: bool = False
+    places: Places, catalog: Catalog, suite: Suite, now: datetime, *, is_to_be_reported: bool = False
 ) -> tuple[Night, bool]:
     """Resume the newest night if it is unfinished, young and of the same plan; else plan a new one.
 
@@ -118,9 +118,11 @@ def open_night(
     if nights:
         last = nights[-1]
         is_same = last.suite == suite.name and last.plan_sha256 == plan
-        is_open = find_missing(last, places) or (is_to_be_told and _untold(places, last.id).exists())
+        is_open = find_missing(last, places) or (
+            is_to_be_reported and _untold(places, last.id).exists()
+        )
         if is_same and now - last.started_at < RESUMABLE_FOR and is_open:
-            if is_to_be_told:
+            if is_to_be_reported:
                 durable.write(_untold(places, last.id), b"")
             return last, True
     night_id = next_id(places, "", now, places.nights.glob("*.json"))
@@ -131,7 +133,7 @@ def open_night(
         started_at=now,
         trials=_plan_trials(suite, night_id, sum(night.suite == suite.name for night in nights)),
     )
-    if is_to_be_told:
+    if is_to_be_reported:
         # First, so that no plan is without it. A mark without a plan means nothing.
         durable.write(_untold(places, night_id), b"")
     durable.write(places.nights / f"{night_id}.json", _NIGHT.dump_json(night, indent=1))

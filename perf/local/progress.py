@@ -53,7 +53,7 @@ class Progress:
         lines = [f"  {first:<{WIDTH}} [{format_duration(passed_s)}{left}]", *(f"    {m}" for m in more)]
         self._write("\n".join(lines))
 
-    def tell_sometimes(self, text: str) -> None:
+    def report_sometimes(self, text: str) -> None:
         """Say it only if nothing was said for a while, so that a long step is seen to live."""
         if self.clock() - self._last_s >= QUIET_S:
             self.tell(text)

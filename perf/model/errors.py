@@ -27,7 +27,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar
 
-from perf.model.shown import tame
+from perf.model.shown import escape_control_characters
 
 
 class KnickpointError(Exception):
@@ -114,7 +114,12 @@ class StepFailed(MeasureError):  # noqa: N818  reads as what happened
 
         Both may hold what a server or a host printed: nothing of it drives a terminal.
         """
-        self.step, self.node, self.why, self.log_tail = step, node, tame(why), tame(log_tail)
+        self.step, self.node, self.why, self.log_tail = (
+            step,
+            node,
+            escape_control_characters(why),
+            escape_control_characters(log_tail),
+        )
         tail = f"\n--- last lines of its log ---\n{self.log_tail.rstrip()}" if log_tail.strip() else ""
         super().__init__(f"{self.sentence}{tail}")
 

@@ -15,7 +15,7 @@ def printable(text: str, longest: int = _SHOWN) -> str:
     return shown if len(text) <= longest else f"{shown[: longest - 1]}…"
 
 
-def tame(text: str) -> str:
+def escape_control_characters(text: str) -> str:
     """Do so with each line of a text of several, which may be long, but no longer than people read."""
     return "\n".join(printable(line.replace("\t", " "), _LINE) for line in text.split("\n"))
 

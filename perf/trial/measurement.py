@@ -33,7 +33,7 @@ from perf.systems.contract import System, Target, open_session
 from perf.systems.sessions import Session
 from perf.trial.diagnostics import Diagnostics, summarize_windows
 from perf.trial.servers import Servers
-from perf.trial.telemetry import MISSING, Snapshot, Window, open_looks
+from perf.trial.telemetry import MISSING, Snapshot, Window, open_snapshots
 from perf.trial.validity import find_faults, find_lost_time, find_remarks, judge_step
 from perf.workloads.loading import devops_stored, row_bytes, writes_only
 from perf.workloads.stages import (
@@ -97,7 +97,7 @@ def measure(servers: Servers, deployment: Deployment) -> Iterator[LoadFindings]:
             servers.watch()
             yield LoadFindings(faults=_compare_stored(session, expected))
     servers.settle()
-    with open_looks(servers.system, cluster) as (look, unconnected):
+    with open_snapshots(servers.system, cluster) as (look, unconnected):
         if unconnected:
             yield LoadFindings(remarks=(_missing(unconnected),))
         run = _MeasuringRun(servers, offer, look)

@@ -26,7 +26,7 @@ from perf.systems.contract import (
 from perf.systems.promises.models import Model, list_models
 from perf.systems.promises.promise import NotAsked, PromiseFinding, find_out, require
 from perf.trial.servers import POLL_S, Servers
-from perf.trial.telemetry import MISSING, open_looks
+from perf.trial.telemetry import MISSING, open_snapshots
 
 # What lies in a node's directory: every file with its size and time, and small ones by their content.
 _FILES = 'find "$1" -type f ! -name "*.log" -printf "%p %s %T@\\n" | sort'
@@ -175,7 +175,7 @@ class Proof:
     def _look(self) -> str:
         if not isinstance(self.servers.system, ReportsTelemetry):
             raise NotAsked("this system reports nothing")
-        with open_looks(self.servers.system, self.servers.cluster) as (look, _):
+        with open_snapshots(self.servers.system, self.servers.cluster) as (look, _):
             seen = look()
         require(not seen.missing, f"{MISSING}: {seen.missing}")
         return ", ".join(sorted({level.name for level in seen.levels}))

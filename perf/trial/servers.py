@@ -181,7 +181,7 @@ class Servers:
         for node in self.cluster.nodes:
             if not self.system.is_running(node):
                 raise self._ended("measure", node)
-        self.progress.tell_sometimes("… under load, all nodes run")
+        self.progress.report_sometimes("… under load, all nodes run")
 
     def _ended(self, step: str, node: Node) -> NodeDied:
         return NodeDied(step, node.name, "its server process ended", self.tail(node))
@@ -262,5 +262,5 @@ class Servers:
                     tail = self.tail(node or self.cluster.nodes[0])
                     why = f"not within {limit_s:g} s: {reason.why}"
                     raise TimedOut(reason.step, reason.node, why, tail) from reason
-                self.progress.tell_sometimes(f"{what}: {reason.node}: {reason.why}")
+                self.progress.report_sometimes(f"{what}: {reason.node}: {reason.why}")
                 time.sleep(POLL_S)

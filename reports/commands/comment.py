@@ -147,7 +147,7 @@ def comment(
         try:
             content = _accept(path, telling.sha, is_zipped=artifact is not None)
         except (InputError, UsageError) as refusal:
-            _tell_refusal(pull, refusal, telling)
+            _describe_refusal(pull, refusal, telling)
             raise
         _tell(pull, content, telling)
     else:
@@ -171,7 +171,7 @@ def _accept(path: Path, sha: str, *, is_zipped: bool) -> ComparisonFile:
     return found
 
 
-def _tell_refusal(
+def _describe_refusal(
     pull: GitHubPullRequest | None, refusal: InputError | UsageError, telling: Telling
 ) -> None:
     """Let no check run wait for a result that was refused; without --sha nobody knows which one."""

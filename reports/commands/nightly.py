@@ -11,7 +11,7 @@ from analysis.comparing.results import ComparisonResult
 from analysis.detection.verdict import Outcome
 from analysis.judging.description import say_judgement
 from analysis.orchestration.comparing import read_results
-from analysis.orchestration.follow_up import FollowedUp, Tonight, bisect, compare_releases, confirm
+from analysis.orchestration.follow_up import CurrentNight, FollowedUp, bisect, compare_releases, confirm
 from perf.commands.options import configs_option, data_option
 from perf.history.store import open_history
 from perf.jobs.holding import hold
@@ -101,9 +101,9 @@ def _measure(job: Job, suite: Suite, bad: dict[str, None]) -> _Night:
 
     It is judged again only where something was measured since.
     """
-    trials = measure_night(job, suite, is_to_be_told=True)
+    trials = measure_night(job, suite, is_to_be_reported=True)
     night = read_nights(job.places)[-1]
-    tonight = Tonight(job=job, suite=suite, night=night, trials=trials)
+    tonight = CurrentNight(job=job, suite=suite, night=night, trials=trials)
     releases, compared = compare_releases(tonight)
     judged = _keep_and_judge(job, bad)
     again = confirm(judged.judgement.suspects, tonight)

@@ -28,7 +28,7 @@ from reports.commands.options import (
     site_url_option,
 )
 from reports.notifications.events import SentLogUpdate, plan_events
-from reports.notifications.fingerprints import find_all_handles
+from reports.notifications.fingerprints import find_all_fingerprints
 from reports.notifications.issue_plan import (
     ExistingIssue,
     IssuePlan,
@@ -36,9 +36,9 @@ from reports.notifications.issue_plan import (
     Step,
     plan_issues,
 )
-from reports.notifications.notice import Notice, view_notices
-from reports.notifications.notices_file import read_notices, write_notices
-from reports.notifications.sent_log import Ledger, open_ledger
+from reports.notifications.notification import Notification, view_notifications
+from reports.notifications.notifications_file import read_notifications, write_notifications
+from reports.notifications.sent_log import SentLog, open_sent_log
 from reports.notifications.slack import MOST_ALONE, Message, render_digest, render_message
 from reports.site.context import judge_state
 from reports.wording.markdown import MARKED_NAME
@@ -48,7 +48,7 @@ from reports.wording.markdown import MARKED_NAME
 class _News:
     """What is known of all incidents, and where pages are."""
 
-    notices: tuple[Notice, ...]
+    notices: tuple[Notification, ...]
     find_known: Callable[[], Collection[str]]
     site_url: str
 
@@ -137,19 +137,19 @@ def notify(
     access = (read_access if dry_run else find_access)(api_url, author) if repo else None
     places = Places(data)
     if notices:  # judged by another machine
-        found = read_notices(notices)
+        found = read_notifications(notices)
         news = _News(notices=found.notices, find_known=lambda: found.known, site_url=site_url)
     else:
         news = _read_news(places, configs or default_root(), site_url)
     if save:
-        durable.write(save, write_notices(news.notices, news.find_known()))
+        durable.write(save, write_notifications(news.notices, news.find_known()))
         click.echo(f"{len(news.notices)} to send: {save}")
     tasks: list[Callable[[], None]] = []
     if to_webhook:
-        tasks.append(lambda: _tell_channel(places, news, address, is_dry=dry_run))
+        tasks.append(lambda: _describe_channel(places, news, address, is_dry=dry_run))
     if repo:
         issues = GitHubIssues(access, repo) if access else None
-        tasks.append(lambda: _tell_issues(issues, news, scope, is_dry=dry_run))
+        tasks.append(lambda: _describe_issues(issues, news, scope, is_dry=dry_run))
     do_all(tasks, before="not all was sent: ")
 
 
@@ -170,26 +170,30 @@ def _read_news(places: Places, configs_root: Path, site_url: str) -> _News:
             " the right directory?"
         )
     return _News(
-        notices=view_notices(judged.judgement, {one.id: one for one in judged.heads}, judged.settings),
-        find_known=cache(lambda: find_all_handles(series)),  # once, and only if asked: it takes seconds
+        notices=view_notifications(
+            judged.judgement, {one.id: one for one in judged.heads}, judged.settings
+        ),
+        find_known=cache(
+            lambda: find_all_fingerprints(series)
+        ),  # once, and only if asked: it takes seconds
         site_url=site_url,
     )
 
 
-def _tell_channel(places: Places, news: _News, address: str, *, is_dry: bool) -> None:
-    def plan(ledger: Ledger) -> tuple[SentLogUpdate, ...]:
+def _describe_channel(places: Places, news: _News, address: str, *, is_dry: bool) -> None:
+    def plan(ledger: SentLog) -> tuple[SentLogUpdate, ...]:
         found = plan_events(news.notices, ledger.told, news.find_known)
         _say_unknown(found.unknown)
         return found.updates
 
     if is_dry:
-        batches = _in_batches(plan(Ledger(places.told)))
+        batches = _in_batches(plan(SentLog(places.told)))
         for batch in batches:
             click.echo(json.dumps(_render(batch, news.site_url), indent=2, ensure_ascii=False))
         click.echo(f"would have sent {len(batches)} to the channel", err=True)
         return
     webhook = Webhook(address)
-    with open_ledger(places.told) as ledger:
+    with open_sent_log(places.told) as ledger:
         updates = plan(ledger)
         ledger.write(*(one for one in updates if one.event is None))
         batches = _in_batches(updates)
@@ -218,7 +222,7 @@ def _render(batch: Sequence[SentLogUpdate], site_url: str) -> Message:
     return render_digest(events, site_url=site_url)
 
 
-def _tell_issues(issues: GitHubIssues | None, news: _News, scope: str, *, is_dry: bool) -> None:
+def _describe_issues(issues: GitHubIssues | None, news: _News, scope: str, *, is_dry: bool) -> None:
     def plan(existing: Sequence[ExistingIssue], author: str) -> IssuePlan:
         return plan_issues(
             existing, news.notices, news.find_known, author=author, scope=scope, site_url=news.site_url

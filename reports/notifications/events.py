@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from reports.notifications.fingerprints import match_names
-from reports.notifications.notice import Notice, NotificationStatus
+from reports.notifications.notification import Notification, NotificationStatus
 
 
 class EventKind(StrEnum):
@@ -24,7 +24,7 @@ class EventKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class ReportedIncident:
     """What was told last of an incident, with its title and its handles at that time."""
 
     standing: NotificationStatus
@@ -38,7 +38,7 @@ class IncidentEvent:
 
     kind: EventKind
     title: str
-    notice: Notice | None
+    notice: Notification | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +50,7 @@ class SentLogUpdate:
 
     name: str
     before: str
-    told: Told
+    told: ReportedIncident
     event: IncidentEvent | None
 
 
@@ -66,8 +66,8 @@ class NotificationPlan:
 
 
 def plan_events(
-    notices: Sequence[Notice],
-    told: Mapping[str, Told],
+    notices: Sequence[Notification],
+    told: Mapping[str, ReportedIncident],
     find_known: Callable[[], Collection[str]],
 ) -> NotificationPlan:
     """Say what is to be told. `find_known` gives every handle that a change in the history can have."""
@@ -92,7 +92,9 @@ def plan_events(
     )
 
 
-def _follow(notice: Notice, before: str, told: Mapping[str, Told]) -> SentLogUpdate | None:
+def _follow(
+    notice: Notification, before: str, told: Mapping[str, ReportedIncident]
+) -> SentLogUpdate | None:
     """Say what a notice adds to what was told of it; None where nothing was and nothing is to be."""
     last = told[before].standing if before else None
     if last is None and not notice.standing.is_open:
@@ -105,7 +107,7 @@ def _follow(notice: Notice, before: str, told: Mapping[str, Told]) -> SentLogUpd
     return SentLogUpdate(
         name=notice.name,
         before=before,
-        told=Told(standing=standing, title=notice.title, handles=notice.handles),
+        told=ReportedIncident(standing=standing, title=notice.title, handles=notice.handles),
         event=IncidentEvent(kind=kind, title=notice.title, notice=notice) if kind else None,
     )
 
@@ -126,17 +128,19 @@ def _find_kind(standing: NotificationStatus, last: NotificationStatus | None) ->
 
 
 def _withdraw(
-    gone: Mapping[str, Told], known: Collection[str], current: Collection[str]
+    gone: Mapping[str, ReportedIncident], known: Collection[str], current: Collection[str]
 ) -> Iterator[SentLogUpdate]:
     """Withdraw what is no longer seen, unless it is told as a part of another incident now."""
     for name, one in gone.items():
         if not _is_held(one, known):
             continue
         is_joined = not set(one.handles).isdisjoint(current)
-        told = Told(standing=NotificationStatus.WITHDRAWN, title=one.title, handles=one.handles)
+        told = ReportedIncident(
+            standing=NotificationStatus.WITHDRAWN, title=one.title, handles=one.handles
+        )
         event = IncidentEvent(kind=EventKind.WITHDRAWN, title=one.title, notice=None)
         yield SentLogUpdate(name=name, before=name, told=told, event=None if is_joined else event)
 
 
-def _is_held(one: Told, known: Collection[str]) -> bool:
+def _is_held(one: ReportedIncident, known: Collection[str]) -> bool:
     return any(handle in known for handle in one.handles)

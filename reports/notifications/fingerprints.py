@@ -24,7 +24,7 @@ _MOST_OF_MEMBER = 5
 _DIGITS = 10
 
 
-def find_handles(incident: Incident) -> tuple[str, ...]:
+def find_fingerprints(incident: Incident) -> tuple[str, ...]:
     """Give the handles of an incident: those of its lead first, of each the likeliest place first."""
     lead, *others = incident.changes
     found = [*_of_change(lead, _MOST)]
@@ -33,7 +33,7 @@ def find_handles(incident: Incident) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))[:_MOST]
 
 
-def find_alert_handles(series: Series, alert: Alert, outcome: Outcome) -> tuple[str, ...]:
+def find_alert_fingerprints(series: Series, alert: Alert, outcome: Outcome) -> tuple[str, ...]:
     """Give the handles of an alert."""
     places = _around(alert.index, alert.earliest, alert.latest, len(series.points))
     stem = series_stem(series.key)
@@ -58,7 +58,7 @@ def _name(stem: str, outcome: Outcome, trial: TrialId) -> str:
     return hashlib.sha256(told.encode()).hexdigest()[:_DIGITS]
 
 
-def find_all_handles(series: Iterable[Series]) -> frozenset[str]:
+def find_all_fingerprints(series: Iterable[Series]) -> frozenset[str]:
     """Give every handle that a change of these series could have."""
     return frozenset(
         _name(stem, outcome, trial)

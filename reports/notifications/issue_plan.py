@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from reports.notifications.fingerprints import match_names
-from reports.notifications.notice import (
+from reports.notifications.notification import (
     GONE,
     STANDING_BADGES,
-    Notice,
+    Notification,
     NotificationStatus,
     cause_words,
 )
@@ -98,7 +98,7 @@ class _Own:
 
 def plan_issues(
     existing: Sequence[ExistingIssue],
-    notices: Sequence[Notice],
+    notices: Sequence[Notification],
     find_known: Callable[[], Collection[str]],
     *,
     author: str,
@@ -151,7 +151,7 @@ def _find_own(
     return own, repeated
 
 
-def _follow(notice: Notice, before: _Own | None, scope: str, site_url: str) -> Iterator[Step]:
+def _follow(notice: Notification, before: _Own | None, scope: str, site_url: str) -> Iterator[Step]:
     standing = notice.standing
     if before is None:
         if standing.is_open:
@@ -204,7 +204,7 @@ def _close(one: _Own, body: str) -> Change:
     )
 
 
-def name_issue(notice: Notice) -> str:
+def name_issue(notice: Notification) -> str:
     """Give the title of an issue: plain text, in which GitHub reads no markup."""
     return clean(
         f"{notice.outcome.word} ({notice.badge.word.lower()}): {notice.title}"
@@ -213,7 +213,7 @@ def name_issue(notice: Notice) -> str:
     )
 
 
-def render_issue(notice: Notice, *, scope: str, site_url: str = "") -> str:
+def render_issue(notice: Notification, *, scope: str, site_url: str = "") -> str:
     """Write the body of an issue: the marker, how it stands, what is known, what to do, its story."""
     cause = f", {escape(cause_words(notice))}" if notice.cause else ""
     page = f"\n[Page of the incident]({site_url.rstrip('/')}/{notice.page})\n" if site_url else ""

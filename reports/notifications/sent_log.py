@@ -18,7 +18,7 @@ from perf.local.plain_files import read_plain
 from perf.model.errors import InputError, UsageError
 from perf.model.scalars import STRICT
 from perf.model.shown import printable
-from reports.notifications.events import SentLogUpdate, Told
+from reports.notifications.events import ReportedIncident, SentLogUpdate
 
 _MOST_BYTES = 32 * 1024**2
 _ADVICE = (
@@ -27,17 +27,17 @@ _ADVICE = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _SentLog:
+class _SentLogFile:
     __pydantic_config__ = STRICT
     format: Literal[1]
-    incidents: Mapping[str, Told]
+    incidents: Mapping[str, ReportedIncident]
 
 
-_FILE = TypeAdapter(_SentLog)
+_FILE = TypeAdapter(_SentLogFile)
 
 
-class Ledger:
-    """What was told, by the name of the incident. Only inside of `open_ledger`."""
+class SentLog:
+    """What was told, by the name of the incident. Only inside of `open_sent_log`."""
 
     def __init__(self, path: Path) -> None:
         """Read it.
@@ -50,7 +50,7 @@ class Ledger:
         self._told = _read(path)
 
     @property
-    def told(self) -> Mapping[str, Told]:
+    def told(self) -> Mapping[str, ReportedIncident]:
         """What was told so far."""
         return self._told
 
@@ -66,7 +66,7 @@ class Ledger:
 
 
 @contextmanager
-def open_ledger(path: Path) -> Iterator[Ledger]:
+def open_sent_log(path: Path) -> Iterator[SentLog]:
     """Read the ledger, for this process alone until the block ends.
 
     Raises:
@@ -77,14 +77,14 @@ def open_ledger(path: Path) -> Iterator[Ledger]:
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
         with FileLock(path.with_name(f"{path.name}.lock")).acquire(timeout=0):
-            yield Ledger(path)
+            yield SentLog(path)
     except Timeout as error:
         raise UsageError(
             f"another process is sending from {path.parent}; wait until it ends"
         ) from error
 
 
-def _read(path: Path) -> Mapping[str, Told]:
+def _read(path: Path) -> Mapping[str, ReportedIncident]:
     try:
         return _FILE.validate_json(read_plain(path, _MOST_BYTES)).incidents
     except FileNotFoundError:
@@ -97,6 +97,6 @@ def _read(path: Path) -> Mapping[str, Told]:
         raise InputError(path, [f"{where}: {first['msg']}; {_ADVICE}"]) from error
 
 
-def _write(path: Path, told: Mapping[str, Told]) -> None:
-    content = _FILE.dump_json(_SentLog(format=1, incidents=dict(sorted(told.items()))), indent=1)
+def _write(path: Path, told: Mapping[str, ReportedIncident]) -> None:
+    content = _FILE.dump_json(_SentLogFile(format=1, incidents=dict(sorted(told.items()))), indent=1)
     durable.write(path, content + b"\n")

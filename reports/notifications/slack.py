@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from reports.notifications.events import EventKind, IncidentEvent
-from reports.notifications.notice import (
+from reports.notifications.notification import (
     GONE,
     STANDING_BADGES,
     NotificationStatus,

@@ -40,7 +40,7 @@ def render_step_summary(
     head = f"## {badge.symbol} {escape(sentence(say_judgement(judgement)), _MOST_TEXT)}\n"
     if site_url:
         head += f"\n[All pages]({site_url.rstrip('/')}/index.html)\n"
-    foot = "".join(_tell_counts(judgement))
+    foot = "".join(_describe_counts(judgement))
     room = most_bytes - _length(head) - _length(foot)
     if room < _ROOM_FOR_MORE:
         return next((one for one in (head, _FULL) if _length(one) <= most_bytes), "")
@@ -74,7 +74,7 @@ def _line(one: Attention, site_url: str) -> str:
     return f"- {one.badge.symbol} **{one.badge.word}**{said} – {subject}: {text}\n"
 
 
-def _tell_counts(judgement: Judgement) -> Iterator[str]:
+def _describe_counts(judgement: Judgement) -> Iterator[str]:
     if not judgement.series:
         return
     outcomes = [one.verdict.outcome for one in judgement.series]

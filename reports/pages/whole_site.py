@@ -14,21 +14,21 @@ from perf.model.errors import UsageError
 from reports.notifications.step_summary import append_step_summary
 from reports.pages.feeds.page import list_attention
 from reports.pages.single_file.document import check_target_file, write_single_file
-from reports.site.context import JudgedHistory, SiteContext, read_scene
+from reports.site.context import JudgedHistory, SiteContext, read_context
 from reports.site.rendering import static_batch
 from reports.site.writing import Batch, LazyBatches, explained, held, write_site
 
 
-def all_batches(scene: SiteContext) -> Iterator[Batch | LazyBatches]:
+def all_batches(context: SiteContext) -> Iterator[Batch | LazyBatches]:
     """Yield all files of a site."""
     yield static_batch()
     for kind in _find_kinds():
-        yield from kind.batches(scene)
+        yield from kind.batches(context)
 
 
 @cache
 def _find_kinds() -> tuple[ModuleType, ...]:
-    """Return the `page` module of each kind, by name; each has `batches(scene)`."""
+    """Return the `page` module of each kind, by name; each has `batches(context)`."""
     folders = files("reports.pages").iterdir()
     names = sorted(folder.name for folder in folders if (folder / "page.py").is_file())
     return tuple(importlib.import_module(f"reports.pages.{name}.page") for name in names)
@@ -59,7 +59,7 @@ def write_report(
     """
     target = output or places.site
     with held(target), explained(target):
-        scene = read_scene(
+        context = read_context(
             places,
             catalog,
             now,
@@ -68,9 +68,9 @@ def write_report(
             links_bundles=not is_recording,
             is_recording=is_recording,
         )
-        index = write_site(target, all_batches(scene))
+        index = write_site(target, all_batches(context))
     if summarizes:
-        append_step_summary(scene.judgement, list_attention(scene), site_url=site_url)
+        append_step_summary(context.judgement, list_attention(context), site_url=site_url)
     return index
 
 
@@ -88,6 +88,6 @@ def write_experiment(
     if output is None:
         raise UsageError("--single-file needs the name of its file: --output FILE.html")
     check_target_file(output)
-    scene = read_scene(places, catalog, now, output, links_bundles=False)
-    write_single_file(scene, experiment, output)
+    context = read_context(places, catalog, now, output, links_bundles=False)
+    write_single_file(context, experiment, output)
     return output

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 from analysis.comparing.results import ComparisonFile, ComparisonResult, KnobValues, TrialRecord
 from analysis.detection.verdict import WORST_FIRST, Outcome
 from perf.model.results import SIDES, TrialStatus
-from reports.pull_requests.reproduction import tell_reproduction
+from reports.pull_requests.reproduction import describe_reproduction
 from reports.wording.links import METHOD_PAGE, PULL_REQUESTS_ANCHOR, comparison_page, series_search
 from reports.wording.markdown import clean, code, escape
 from reports.wording.measures import NO_BREAK, MeasureRow, length_words, view_measure
@@ -76,7 +76,7 @@ def render_comment(content: ComparisonFile, *, site_url: str = "") -> str:
     site = site_url.rstrip("/") if urlsplit(site_url).scheme in {"http", "https"} else ""
     start = f"### {_MARKS[told.outcome]} {told.badge.word}: {told.action}"
     verdict = "\n\n".join(filter(None, (start, *_verdict(content, told, site))))
-    return _fit(verdict, tuple(_parts(content, told, site)), _tell_end(content, site))
+    return _fit(verdict, tuple(_parts(content, told, site)), _describe_end(content, site))
 
 
 def _verdict(content: ComparisonFile, told: Summary, site: str) -> Iterator[str]:
@@ -141,7 +141,7 @@ def _parts(content: ComparisonFile, told: Summary, site: str) -> Iterator[Commen
     if content.notes:
         lines = [f"- {escape(one, _MOST_REASON)}" for one in content.notes]
         yield _fold(f"Notes ({len(lines)})", lines)
-    if lines := tell_reproduction(content, results):
+    if lines := describe_reproduction(content, results):
         yield _fold("How to measure it again", lines)
     yield from _table(content, results, site, is_trusted=False)
     yield from _records(content, results)
@@ -161,7 +161,7 @@ def _alarms(
     yield from _alert(
         "WARNING",
         "Trials that were not used",
-        (line for one in results for line in _tell_unused(one, content, told)),
+        (line for one in results for line in _describe_unused(one, content, told)),
     )
     yield from _alert(
         "WARNING",
@@ -189,7 +189,7 @@ def _alert(kind: str, title: str, lines: Iterable[str]) -> Iterator[CommentPart]
         yield CommentPart(opening=f"> [!{kind}]\n> **{title}**\n>", lines=found)
 
 
-def _tell_unused(result: ComparisonResult, content: ComparisonFile, told: str) -> Iterator[str]:
+def _describe_unused(result: ComparisonResult, content: ComparisonFile, told: str) -> Iterator[str]:
     """Count the failed and invalid trials, with the most frequent reason in words.
 
     Both sides are told together where they have one reason. What the verdict tells is not repeated.
@@ -199,7 +199,7 @@ def _tell_unused(result: ComparisonResult, content: ComparisonFile, told: str) -
         for side in SIDES:
             unused = [one for one in result.trials if (one.side, one.status) == (side, status)]
             if unused:
-                groups.setdefault((status, _tell_reasons(unused)), []).extend(unused)
+                groups.setdefault((status, _describe_reasons(unused)), []).extend(unused)
     where = code(result.experiment, _MOST_NAME)
     is_told = result.outcome is Outcome.INVALID and len(content.comparisons) == 1
     for (status, why), trials in groups.items():
@@ -211,7 +211,7 @@ def _tell_unused(result: ComparisonResult, content: ComparisonFile, told: str) -
         yield f"{where}, {names}: **{len(trials)} of {of} {status}**: {escape(why)}"
 
 
-def _tell_reasons(trials: Sequence[TrialRecord]) -> str:
+def _describe_reasons(trials: Sequence[TrialRecord]) -> str:
     """Give one reason of the most frequent kind, and count the other kinds: numbers in them differ."""
     kinds = Counter(reason.kind for one in trials for reason in one.reasons)
     if not kinds:
@@ -240,14 +240,14 @@ def _table(
     where = ("Experiment",) if len(results) > 1 else ()
     head = _head(("", *where, "Measure", _sides(content, results), "Change", "Smallest visible Δ", "n"))
     if is_trusted:
-        legend = _tell_legend(results, has_links=bool(site))
+        legend = _describe_legend(results, has_links=bool(site))
         yield CommentPart(opening=head, lines=lines, closing=f"\n<sub>{legend}</sub>")
     else:
         title = f"Other measures ({len(lines)}), on which the verdict does not rest"
         yield _fold(title, lines, head=head)
 
 
-def _tell_legend(results: Sequence[ComparisonResult], *, has_links: bool) -> str:
+def _describe_legend(results: Sequence[ComparisonResult], *, has_links: bool) -> str:
     trusted = [each for one in results for each in one.measures if each.is_trusted]
     sure = {plain_percent(each.effect.confidence) for each in trusted if each.effect}
     which = f"{sure.pop()} " if len(sure) == 1 else ""
@@ -307,7 +307,7 @@ def _attributions(content: ComparisonFile) -> Iterator[CommentPart]:
         for one in tried:
             verdict = _mark(one.comparison.outcome)
             setting = code(knob_words(one.knob), _MOST_REASON)
-            lines.append(_cells((verdict, *where, setting, _tell_effects(one.comparison))))
+            lines.append(_cells((verdict, *where, setting, _describe_effects(one.comparison))))
         names = {one.knob for one in tried}
         untried = [
             knob
@@ -327,7 +327,7 @@ def _attributions(content: ComparisonFile) -> Iterator[CommentPart]:
         yield CommentPart(opening=f"**Which setting does it**\n\n{head}", lines=tuple(lines))
 
 
-def _tell_effects(result: ComparisonResult) -> str:
+def _describe_effects(result: ComparisonResult) -> str:
     rows = [view_measure(each) for each in result.measures if each.is_trusted]
     told = "; ".join(
         f"{escape(row.title, _MOST_NAME)} **{row.change}** ({row.interval})" for row in rows
@@ -376,8 +376,8 @@ def _records(content: ComparisonFile, results: Sequence[ComparisonResult]) -> It
     lines = [
         f"- {what}: {_MARKS[one.outcome]} {summarize_result(one).badge.word} "
         f"({code(one.id, _MOST_NAME)}). "
-        f"{_tell_reason(one) if len(results) > 1 else ''}"
-        f"{escape(sentence(one.ended), _MOST_REASON)} Took {_tell_length(one)}, seed {one.seed}, "
+        f"{_describe_reason(one) if len(results) > 1 else ''}"
+        f"{escape(sentence(one.ended), _MOST_REASON)} Took {_describe_length(one)}, seed {one.seed}, "
         f"question {code(one.question_sha256, _SHORT_SHA)}."
         for one, what in told
     ]
@@ -385,14 +385,14 @@ def _records(content: ComparisonFile, results: Sequence[ComparisonResult]) -> It
         yield _fold("Why it ended", lines)
 
 
-def _tell_reason(result: ComparisonResult) -> str:
+def _describe_reason(result: ComparisonResult) -> str:
     """Give the reason of a verdict that the table does not show."""
     if result.outcome is Outcome.INVALID or is_beyond_measures(result):
         return f"{escape(sentence(result.reason), _MOST_REASON)} "
     return ""
 
 
-def _tell_length(*results: ComparisonResult) -> str:
+def _describe_length(*results: ComparisonResult) -> str:
     return length_words(math.fsum(each.duration_s for one in results for each in one.trials))
 
 
@@ -403,24 +403,24 @@ def _fold(title: str, lines: Sequence[str], *, head: str = "") -> CommentPart:
     )
 
 
-def _tell_end(content: ComparisonFile, site: str) -> str:
+def _describe_end(content: ComparisonFile, site: str) -> str:
     told = []
     if content.comparisons and site:
-        told.append(_tell_pages(content.comparisons, site))
+        told.append(_describe_pages(content.comparisons, site))
     sides = (("base", content.base), ("head", content.head))
     if revisions := [f"{name} {code(one.sha[:_SHORT_SHA])}" for name, one in sides if one]:
         told.append(" → ".join(revisions))
     if content.comparisons:
         measured = (*content.comparisons, *(one.comparison for one in content.attributions))
         trials = count(sum(len(one.trials) for one in measured), "trial")
-        told.append(f"{trials} in {_tell_length(*measured)}")
+        told.append(f"{trials} in {_describe_length(*measured)}")
     told.append(f"Knickpoint {escape(content.knickpoint, _MOST_NAME)}")
     caveats = dict.fromkeys(one.caveat for one in content.comparisons if one.caveat)
     told += [escape(one, _MOST_REASON) for one in list(caveats)[:_MOST_LISTED]]
     return f"<sub>{' · '.join(told)}</sub>"
 
 
-def _tell_pages(results: Sequence[ComparisonResult], site: str) -> str:
+def _describe_pages(results: Sequence[ComparisonResult], site: str) -> str:
     """Link the pages of the comparisons, by name where there are several; of many, the first ones."""
     pages = [_link(f"{site}/{comparison_page(one.id)}") for one in results]
     if len(pages) == 1:

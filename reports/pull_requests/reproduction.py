@@ -14,7 +14,7 @@ _MOST_COMMAND = 1000
 _MOST_NAME = 80
 
 
-def tell_reproduction(content: ComparisonFile, results: Sequence[ComparisonResult]) -> list[str]:
+def describe_reproduction(content: ComparisonFile, results: Sequence[ComparisonResult]) -> list[str]:
     """Give the commands that measure the same again, and the hashes that make it the same, as Markdown.
 
     A command is text of the file as well, and stands under our name: only one of ours is shown.
@@ -24,7 +24,7 @@ def tell_reproduction(content: ComparisonFile, results: Sequence[ComparisonResul
     lines = [block("\n".join(commands)), ""] if commands else []
     if len(commands) < len(given):
         lines += ["- A command is left out: it is not one of Knickpoint's, or too long."]
-    return [*lines, *dict.fromkeys(_tell_sides(one, content) for one in results)]
+    return [*lines, *dict.fromkeys(_describe_sides(one, content) for one in results)]
 
 
 def is_own_command(text: str) -> bool:
@@ -38,7 +38,7 @@ def is_own_command(text: str) -> bool:
     return is_ours and is_plain and shlex.join(words) == text
 
 
-def _tell_sides(result: ComparisonResult, content: ComparisonFile) -> str:
+def _describe_sides(result: ComparisonResult, content: ComparisonFile) -> str:
     """Name what both sides ran by content, what differs first."""
     before, after = _list_parts(result.baseline), _list_parts(result.candidate)
     sides = " → ".join(escape(side_words(content, result, side), _MOST_NAME) for side in SIDES)

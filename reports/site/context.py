@@ -160,7 +160,7 @@ def digest(parts: Iterable[str]) -> str:
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
-def read_scene(
+def read_context(
     places: Places,
     catalog: Catalog,
     now: datetime,

@@ -266,7 +266,7 @@ def _make(
     def tell(place: int) -> None:
         nonlocal done
         done += todo[place].files
-        progress.tell_sometimes(f"site: {done:,} of {size:,} pages and their data made")
+        progress.report_sometimes(f"site: {done:,} of {size:,} pages and their data made")
 
     make = partial(_make_part, aside=aside, known=known)
     kept: dict[str, Known] = {}

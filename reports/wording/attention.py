@@ -13,10 +13,10 @@ from perf.model.nights import Night
 from perf.model.results import SeriesKey, TrialHead, TrialId, TrialStatus
 from perf.model.rules import TriageEntry
 from reports.wording import links
-from reports.wording.beginnings import find_chain, split_workload, tell_change
-from reports.wording.changes import WITHDRAWN_FOR_NIGHTS, triage_words, view_withdrawn
-from reports.wording.incidents import tell_briefly, view_state
+from reports.wording.changes import WITHDRAWN_FOR_NIGHTS, triage_words, view_retracted
+from reports.wording.incidents import describe_briefly, view_state
 from reports.wording.series_list import experiment_of
+from reports.wording.series_resets import describe_reset, find_chain, split_workload
 from reports.wording.wording import (
     BEGINS_BADGE,
     EXPIRED_BADGE,
@@ -142,7 +142,7 @@ def view_incidents(
             subject=f"{by_id[incident.lead.first_after.trial].experiment}: "
             f"{series_words(incident.lead.series.key)}",
             page=links.incident_page(incident.name),
-            text=tell_briefly(incident, settings),
+            text=describe_briefly(incident, settings),
             more=(view_state(incident, by_id),),
             is_faded=not incident.is_news,
         )
@@ -172,11 +172,11 @@ def view_withdrawals(judgement: Judgement, by_id: Mapping[TrialId, TrialHead]) -
             is_faded=True,
         )
         for judged in judgement.series
-        for row in view_withdrawn(judged, newest_nights=WITHDRAWN_FOR_NIGHTS)
+        for row in view_retracted(judged, newest_nights=WITHDRAWN_FOR_NIGHTS)
     )
 
 
-def view_beginnings(judgement: Judgement, tonight: Iterable[TrialHead]) -> tuple[Attention, ...]:
+def view_series_resets(judgement: Judgement, tonight: Iterable[TrialHead]) -> tuple[Attention, ...]:
     """Tell once of each changed workload whose first trial came tonight: its series begin anew."""
     trials = {trial.id for trial in tonight}
     judged = {one.series.key: one for one in judgement.series}
@@ -191,7 +191,7 @@ def view_beginnings(judgement: Judgement, tonight: Iterable[TrialHead]) -> tuple
             badge=BEGINS_BADGE,
             subject=split_workload(keys[0])[0],
             page=links.series_page(keys[0]),
-            text=f"{heading(tell_change(chain.before[keys[0]], keys[0]))} "
+            text=f"{heading(describe_reset(chain.before[keys[0]], keys[0]))} "
             f"{count(len(keys), 'series', 'series')} {'begins' if len(keys) == 1 else 'begin'} anew; "
             "until they have points enough, nobody can tell whether the database changed with it.",
         )

@@ -110,7 +110,7 @@ class ScatterRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WithdrawnRow:
+class RetractedRow:
     """One alert that was told and is no longer seen."""
 
     between: str
@@ -167,7 +167,7 @@ def _view_change(
     changed: ChangedSettings,
 ) -> ChangeRow:
     metric = change.series.key.metric
-    relevant, threshold = _tell_relevance(change, settings)
+    relevant, threshold = _describe_relevance(change, settings)
     doubt = " ?" if change.state is ChangeState.PROVISIONAL else ""
     return ChangeRow(
         index=change.index + 1,
@@ -229,7 +229,7 @@ def evidence_words(evidence: WatchEvidence) -> str:
 
 def count_silent(evidence: Sequence[WatchEvidence]) -> str:
     """Say how many did not move, and how many cannot tell."""
-    still = sum(one.can_tell for one in evidence)
+    still = sum(one.is_decisive for one in evidence)
     short = len(evidence) - still
     return f"{still:,} of {len(evidence):,} did not move that far" + (
         f", {short:,} cannot tell yet" if short else ""
@@ -261,7 +261,7 @@ def triage_words(entry: TriageEntry) -> str:
     return f"{entry.state}{fixed} by {entry.owner}{until}: {entry.note}"
 
 
-def _tell_relevance(change: ChangePoint, settings: Detection) -> tuple[str, str]:
+def _describe_relevance(change: ChangePoint, settings: Detection) -> tuple[str, str]:
     """Say whether a change is large enough to act on, and from where on one is."""
     relevant = settings.relevant_change.get(change.series.key.metric)
     if relevant is None:
@@ -349,7 +349,7 @@ def view_scatter(judged: JudgedSeries) -> tuple[ScatterRow, ...]:
     )
 
 
-def find_withdrawn(judged: JudgedSeries, newest_nights: int | None) -> tuple[tuple[int, Alert], ...]:
+def find_retracted(judged: JudgedSeries, newest_nights: int | None) -> tuple[tuple[int, Alert], ...]:
     """Give the alerts that are no longer seen, each after the number of the night since when.
 
     With `newest_nights` only those that were withdrawn in so many of the newest nights.
@@ -361,16 +361,16 @@ def find_withdrawn(judged: JudgedSeries, newest_nights: int | None) -> tuple[tup
     return tuple(one for one in gone if one[0] >= since)
 
 
-def view_withdrawn(
+def view_retracted(
     judged: JudgedSeries, *, newest_nights: int | None = None
-) -> tuple[WithdrawnRow, ...]:
+) -> tuple[RetractedRow, ...]:
     """Put the alerts of a series that are no longer seen into words, the newest first."""
-    gone = find_withdrawn(judged, newest_nights)
+    gone = find_retracted(judged, newest_nights)
     if not gone:
         return ()
     points, nights = judged.series.points, nights_of(judged.series)
     return tuple(
-        WithdrawnRow(
+        RetractedRow(
             between=name_span(points[alert.index - 1], points[alert.index]),
             change=percent(alert.relative_change),
             state=STATE_BADGES[alert.state],

@@ -81,14 +81,14 @@ def _say_presence(incident: Incident, by_id: Mapping[TrialId, TrialHead]) -> str
     return f"still there on {night_name(newest.night)}, the last valid night"
 
 
-def tell_briefly(incident: Incident, settings: ChangedSettings = NO_SETTINGS) -> str:
+def describe_briefly(incident: Incident, settings: ChangedSettings = NO_SETTINGS) -> str:
     """Say an incident in one line: what moved, what moved with it, what is known and what to do.
 
     `settings` are those that changed, by what they explain.
     """
     lead = incident.lead
     doubt = f"{OUTCOME_BADGES[lead.outcome].word}? " if lead.state is ChangeState.PROVISIONAL else ""
-    movement, *price = tell_movement(incident)
+    movement, *price = describe_movement(incident)
     mended = f"resolved {name_gap(incident.mended_by[0])}" if incident.mended_by else ""
     parts = (
         f"{doubt}{movement}",
@@ -98,7 +98,7 @@ def tell_briefly(incident: Incident, settings: ChangedSettings = NO_SETTINGS) ->
         *(say_explanation(one, incident, settings) for one in incident.explanations[:1]),
         triage_words(incident.triage) if incident.triage else "",
         *(say_reply(reply) for change, reply in incident.replies if change == lead),
-        tell_missing(incident),
+        describe_missing(incident),
     )
     return " ".join(sentence(part) for part in parts if part)
 
@@ -113,7 +113,7 @@ def list_news(
         if incident.is_news:
             state = say_state(incident, by_id)
             name = f"{incident.name} ({state[:1].lower()}{state[1:]}): {name_incident(incident)}"
-            yield f"Incident {name}. {tell_briefly(incident, settings)}"
+            yield f"Incident {name}. {describe_briefly(incident, settings)}"
 
 
 def say_common_moves(incidents: Iterable[Incident], of: Incident | None = None) -> str:
@@ -142,7 +142,7 @@ def _when_and_where(change: ChangePoint) -> tuple[str, str]:
     return change.first_after.night, change.series.key.testbed_class
 
 
-def tell_movement(incident: Incident) -> tuple[str, ...]:
+def describe_movement(incident: Incident) -> tuple[str, ...]:
     """Say what moved, how many moved with it, and the price that did it, if one did."""
     movement = f"{view_change_briefly(incident.lead)}; {_count_further(incident)}"
     return (movement, *((say_price(incident.price_move),) if incident.price_move else ()))
@@ -156,7 +156,7 @@ def _count_further(incident: Incident) -> str:
     return f"{count(further, 'further series', 'further series')} moved with it"
 
 
-def tell_missing(incident: Incident) -> str:
+def describe_missing(incident: Incident) -> str:
     """Say what side by side is missing, of an incident that is news and not settled."""
     lead = incident.lead
     if incident.question:

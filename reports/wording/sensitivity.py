@@ -53,7 +53,7 @@ def view_sensitivity(judged: JudgedSeries) -> Sensitivity:
     metric = judged.series.key.metric
     return Sensitivity(
         brief=_view_briefly(told),
-        text=f"{_tell_scatter(judged, noise)} Detectable: {_list_nights(confirmable)}.",
+        text=f"{_describe_scatter(judged, noise)} Detectable: {_list_nights(confirmable)}.",
         floor=floor,
         rows=tuple(
             DetectableRow(
@@ -81,7 +81,7 @@ def summarize_sensitivity(series: Sequence[JudgedSeries]) -> str:
     return f"{said}; of {unknown:,} it is not known." if unknown else f"{said}."
 
 
-def _tell_scatter(judged: JudgedSeries, newest: Noise) -> str:
+def _describe_scatter(judged: JudgedSeries, newest: Noise) -> str:
     """Return how far one night lies off its level; and what all nights would say, if much less."""
     of_series = judged.noise
     if of_series is None or newest.deviation < _MUCH * of_series.deviation:

@@ -210,16 +210,16 @@ def _summarize_result(result: ComparisonResult, content: ComparisonFile | None) 
         Outcome.IMPROVED: ("{name}: {rows} with {cause}.", _NO_ACTION),
         Outcome.UNCHANGED: ("{name}: unchanged with {cause}: {rows}.", _NO_ACTION),
     }[result.outcome]
-    measured = list(_tell_measures(result))
+    measured = list(_describe_measures(result))
     said = _fit(form.format(name=name, cause=cause, rows=rows) for cause in causes for rows in measured)
     return _summary(result, action, said, _advise(result, content))
 
 
 def _advise(result: ComparisonResult, content: ComparisonFile | None) -> str:
     if result.outcome is Outcome.UNDECIDED:
-        return tell_what_it_takes(result)
+        return describe_what_it_takes(result)
     if result.outcome is Outcome.REGRESSED:
-        return f"{_tell_unclear(result, content)} {_FIND}".lstrip()
+        return f"{_describe_unclear(result, content)} {_FIND}".lstrip()
     return ""
 
 
@@ -334,7 +334,7 @@ def _find_guilty(result: ComparisonResult, content: ComparisonFile) -> tuple[Att
     return tuple(one for one in tried if one.comparison.outcome is result.outcome)
 
 
-def _tell_unclear(result: ComparisonResult, content: ComparisonFile | None) -> str:
+def _describe_unclear(result: ComparisonResult, content: ComparisonFile | None) -> str:
     """Say so where settings were tried alone, and none of them is shown to be the cause."""
     if content is None or content.head is None:
         return ""
@@ -371,21 +371,21 @@ def _pick(result: ComparisonResult) -> list[MeasureResult]:
     return sorted(chosen or trusted, key=weight, reverse=True)
 
 
-def _tell_measures(result: ComparisonResult) -> Iterator[str]:
+def _describe_measures(result: ComparisonResult) -> Iterator[str]:
     """Yield what moved, the fullest text first, then shorter ones; all of them name the worst."""
     measures = _pick(result)
     if not measures:
         yield "nothing that can be trusted was measured"
         return
     names = name_briefly([one for one in result.measures if one.is_trusted])
-    rows = [_tell_measure(one, clean(names[one.measure], _MOST_NAME)) for one in measures]
+    rows = [_describe_measure(one, clean(names[one.measure], _MOST_NAME)) for one in measures]
     for shown in range(min(_MOST_NAMED, len(rows)), 0, -1):
         more = f" and {len(rows) - shown} more" if len(rows) > shown else ""
         yield f"{', '.join(rows[:shown])}{more}"
     yield rows[0]
 
 
-def _tell_measure(result: MeasureResult, name: str) -> str:
+def _describe_measure(result: MeasureResult, name: str) -> str:
     row, effect = view_measure(result), result.effect
     if effect is None:
         return name
@@ -406,7 +406,7 @@ def _weight(result: ComparisonResult) -> float:
     return max((weight(one) for one in result.measures if one.is_trusted), default=0.0)
 
 
-def tell_what_it_takes(result: ComparisonResult) -> str:
+def describe_what_it_takes(result: ComparisonResult) -> str:
     """Say how many trials would show a relevant change in what is undecided.
 
     The width of an interval falls with the square root of the number of trials, so

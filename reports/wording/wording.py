@@ -81,7 +81,7 @@ BEGINS_BADGE = Badge(kind="calm", symbol="↦", word="Begins anew")
 WITHDRAWN_BADGE = Badge(kind="faded", symbol="↶", word="Retracted")
 DRIFT_BADGE = Badge(kind="unsure", symbol="↗", word="Drift, no step")
 SCATTER_BADGE = Badge(kind="unsure", symbol="≈", word="Change of scatter")
-MENDED_BADGE = Badge(kind="good", symbol="✓", word="Resolved")
+FIXED_BADGE = Badge(kind="good", symbol="✓", word="Resolved")
 OPEN_BADGE = Badge(kind="unsure", symbol="○", word="Still there")
 EXPIRED_BADGE = Badge(kind="unsure", symbol="…", word="Triage expired")
 CAUSE_BADGES = {

@@ -36,9 +36,9 @@ _KEEP = "async stem => { window.series = await window.knickpoint.series.load(ste
 def page(make_trial: Callable[..., Trial], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
     """Give a page of a browser that has the site's address."""
     target = tmp_path_factory.mktemp("large") / "site"
-    scene = make_scene(make_trial, TRIALS, target)
+    context = make_scene(make_trial, TRIALS, target)
     statics = batch_of(SiteFile(FRONT, b"<!doctype html>"), *static_files())
-    write_site(target, [statics, *series.batches(scene)])
+    write_site(target, [statics, *series.batches(context)])
     with start() as browser, watch(browser, width=1200, height=900) as watched:
         watched.open(target / series_page(KEY))
         yield watched.page

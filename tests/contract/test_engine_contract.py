@@ -22,7 +22,7 @@ from perf.load.engines import PYTHON_ENGINE, Engine, run_engines
 from perf.load.native_binary import NULL_SERVER
 from perf.load.results.outcome import LoadOutcome
 from perf.load.selftest.finding import CheckOutcome
-from perf.load.selftest.scenarios import SCENARIOS, LoadProfile, Scenario, run_until_told
+from perf.load.selftest.scenarios import SCENARIOS, LoadProfile, Scenario, run_until_reported
 from perf.load.selftest.stand import RECORDS, SEED, Stand, plan_stage, read_deeds
 from perf.load.selftest.table import format_findings
 from perf.load.spec import PROGRESS, Counted, LoadSpec, Preload
@@ -83,7 +83,7 @@ def test_what_is_planted_is_what_is_reported(
     make_stand: MakeStand, dialect: Dialect, scenario: Scenario
 ) -> None:
     """The questions of `make selftest` to the native engine, over the same protocols."""
-    findings = run_until_told(scenario, make_stand("python", dialect), SHORT, print)
+    findings = run_until_reported(scenario, make_stand("python", dialect), SHORT, print)
     failed = [one for one in findings if one.outcome is CheckOutcome.FAILED]
     assert not failed, format_findings(findings)
 

@@ -12,7 +12,7 @@ from typing import TypeAlias, cast
 from perf.load.engine import process as python_engine
 from perf.load.engine import runner
 from perf.load.engine.callbacks import OpenCalls
-from perf.load.engine.loops import Lag, Lane, Loop
+from perf.load.engine.loops import Lag, Loop, OperationStream
 from perf.load.engine.schedule import Share, Starts, plan_starts
 from perf.load.spec import LoadSpec, read_spec
 from perf.local.hlog import HlogWriter
@@ -51,7 +51,7 @@ def coordinated_omission() -> None:
     note = Loop.note
 
     def from_the_send(
-        self: Loop, lane: Lane, prepared: object, times_s: _Times, reply: object
+        self: Loop, lane: OperationStream, prepared: object, times_s: _Times, reply: object
     ) -> str | None:
         _, sent_s, ended_s = times_s
         return note(self, lane, prepared, (sent_s, sent_s, ended_s), reply)
@@ -85,7 +85,9 @@ def flattered_service() -> None:
     """Report each operation to have ended 40 ms sooner."""
     note = Loop.note
 
-    def sooner(self: Loop, lane: Lane, prepared: object, times_s: _Times, reply: object) -> str | None:
+    def sooner(
+        self: Loop, lane: OperationStream, prepared: object, times_s: _Times, reply: object
+    ) -> str | None:
         intended_s, sent_s, ended_s = times_s
         return note(self, lane, prepared, (intended_s, sent_s, max(sent_s, ended_s - 0.04)), reply)
 
@@ -137,7 +139,9 @@ def double_count() -> None:
     """Count each error twice."""
     note_error = Loop.note_error
 
-    def twice(self: Loop, lane: Lane, prepared: object, times_s: _Times, error: Exception) -> str:
+    def twice(
+        self: Loop, lane: OperationStream, prepared: object, times_s: _Times, error: Exception
+    ) -> str:
         note_error(self, lane, prepared, times_s, error)
         return note_error(self, lane, prepared, times_s, error)
 

@@ -18,7 +18,7 @@ from typing import Any
 from analysis.orchestration import bisecting as bisection_run
 from perf.commands.main import main as run_command
 from perf.config.catalog import Catalog
-from perf.jobs.side_by_side import PLANTED, Side
+from perf.jobs.interleaving import PLANTED, Side
 from perf.model.design import Suite
 from perf.model.results import Reason
 from perf.systems import registry

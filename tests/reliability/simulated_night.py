@@ -80,7 +80,7 @@ def fill(place: Path) -> None:
         os.posix_fallocate(file.fileno(), 0, stand.f_bavail * stand.f_frsize - LEFT_BYTES)
 
 
-class Tonight:
+class CurrentNight:
     """The night that is simulated: its number, its fault, and the last that was judged."""
 
     def __init__(self, number: int, into: Path, *, is_again: bool, real_every: int) -> None:
@@ -124,7 +124,7 @@ class Tonight:
             fill(self.into / "var")
 
 
-TONIGHT: Tonight
+TONIGHT: CurrentNight
 """Set for each night; the patches look here."""
 
 
@@ -340,7 +340,7 @@ def hold(process: psutil.Process) -> dict[str, Any]:
 def run_night(number: int, into: Path, *, is_again: bool, real_every: int) -> dict[str, Any]:
     """Run the two commands of a night; give what it came to, and what this process holds after it."""
     global TONIGHT  # noqa: PLW0603  the patches look there
-    TONIGHT = Tonight(number, into, is_again=is_again, real_every=real_every)
+    TONIGHT = CurrentNight(number, into, is_again=is_again, real_every=real_every)
     if TONIGHT.fault == "disk-full":
         fill(into / "var")
     where = ("--data", str(into / "var"), "--configs", str(lay_out(number, into)))

@@ -38,13 +38,13 @@ from analysis.comparing.results import (
 )
 from analysis.orchestration.bisecting import read_bisections
 from analysis.orchestration.comparing import read_results
-from perf.jobs.side_by_side import RESULT
+from perf.jobs.interleaving import RESULT
 from perf.local.places import Places
 from perf.model.errors import InputError
 from reports.commands.answer import _read_event
 from reports.notifications.issue_plan import render_issue
-from reports.notifications.notices_file import read_notices, write_notices
-from reports.notifications.sent_log import Ledger
+from reports.notifications.notifications_file import read_notifications, write_notifications
+from reports.notifications.sent_log import SentLog
 from reports.pull_requests.artifact import MEMBER, read_artifact
 from reports.pull_requests.asking import Limits, read_asked
 from reports.pull_requests.comment import render_comment
@@ -78,7 +78,7 @@ def take_comparison(path: Path) -> None:
 
 
 def take_notices(path: Path) -> None:
-    for notice in read_notices(path).notices:
+    for notice in read_notifications(path).notices:
         assert len(render_issue(notice, scope="nightly").encode()) < 65_536
 
 
@@ -99,12 +99,12 @@ def take_result(path: Path) -> None:
 
 
 def take_ledger(path: Path) -> None:
-    assert Ledger(path).told is not None
+    assert SentLog(path).told is not None
 
 
 READERS: dict[str, tuple[bytes, Callable[[Path], None]]] = {
     "comparison": (COMPARISON, take_comparison),
-    "notices": (write_notices(judge_nights(20).notices[:2], KNOWN), take_notices),
+    "notices": (write_notifications(judge_nights(20).notices[:2], KNOWN), take_notices),
     "bisection": (write_bisection(RECORD), take_bisection),
     "result": (write_result(REGRESSED_RESULT), take_result),
     "event": (json.dumps(EVENT).encode(), lambda path: (_read_event(path), None)[1]),
@@ -133,9 +133,9 @@ def test_what_was_left_to_be_read_is_taken_as_it_is_or_refused(
 
 LOADERS: dict[str, Callable[[Path], object]] = {
     "artifact": read_artifact,
-    "notices": read_notices,
+    "notices": read_notifications,
     "event": _read_event,
-    "ledger": Ledger,
+    "ledger": SentLog,
     "results": lambda path: read_results(Places(path.parents[2])),
     "bisections": lambda path: read_bisections(Places(path.parents[2])),
 }

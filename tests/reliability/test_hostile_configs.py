@@ -248,7 +248,7 @@ def test_a_broken_plan_of_a_night_is_refused_and_leads_nowhere_else(
     catalog = load_catalog(root)
     suite, now = catalog.suite("fake-night"), datetime(2026, 3, 1, 2, 0, tzinfo=UTC)
     places = Places(tmp_path / "var")
-    night, _ = open_night(places, catalog, suite, now, is_to_be_told=True)
+    night, _ = open_night(places, catalog, suite, now, is_to_be_reported=True)
     path = places.nights / f"{night.id}.json"
     data = path.read_bytes()
     before = {one.name for one in places.nights.iterdir()}
@@ -256,7 +256,7 @@ def test_a_broken_plan_of_a_night_is_refused_and_leads_nowhere_else(
     def take(data: bytes) -> None:
         path.write_bytes(data)
         try:
-            found, _ = open_night(places, catalog, suite, now, is_to_be_told=True)
+            found, _ = open_night(places, catalog, suite, now, is_to_be_reported=True)
         except BundleError:
             assert {one.name for one in places.nights.iterdir()} == before
             assert {one.name for one in tmp_path.iterdir()} <= {"var"}

@@ -19,7 +19,7 @@ from watched import Expected, Watched, choose_moment, digest_history, list_kinds
 from perf.local.places import Places
 from perf.model.errors import HistoryError
 from reports.clients.webhook import VARIABLE
-from reports.notifications.sent_log import Ledger
+from reports.notifications.sent_log import SentLog
 
 pytestmark = pytest.mark.slow
 NOTIFY = Scenario(argv="notify --webhook --site-url https://example.org", prepare="drops")
@@ -59,14 +59,14 @@ def test_what_was_written_down_as_told_is_not_told_again(
             own = 0
             while ended.is_killed:
                 own += 1
-                written, heard = set(Ledger(watched.places.told).told), len(channel.heard)
+                written, heard = set(SentLog(watched.places.told).told), len(channel.heard)
                 assert written <= set(list_names(channel))
                 ended = watched.run(environment)
                 assert not written & set(list_names(channel)[heard:])
         assert ended.code == 0, ended
         names = list_names(channel)
         assert len(set(names)) == 3
-        assert set(Ledger(watched.places.told).told) == set(names)
+        assert set(SentLog(watched.places.told).told) == set(names)
         assert len(names) - 3 <= own
         kills, repeated = kills + own, repeated + len(names) - 3
         expected = expected or Expected(

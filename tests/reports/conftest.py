@@ -75,7 +75,7 @@ class Demo:
     caveats: dict[str, str]
     now: datetime
 
-    def scene(self) -> SiteContext:
+    def context(self) -> SiteContext:
         """Give all that a site of this history is made of."""
         catalog = shipped()
         local = replace(catalog.testbeds["local"], caveat=CAVEAT)
@@ -102,11 +102,11 @@ class Demo:
 
     def files(self) -> tuple[SiteFile, ...]:
         """Render the whole site."""
-        return _render(self.scene())
+        return _render(self.context())
 
 
-def _render(scene: SiteContext) -> tuple[SiteFile, ...]:
-    return tuple(file for batch in flatten(all_batches(scene)) for file in batch.make(batch.versions))
+def _render(context: SiteContext) -> tuple[SiteFile, ...]:
+    return tuple(file for batch in flatten(all_batches(context)) for file in batch.make(batch.versions))
 
 
 @dataclass(frozen=True, slots=True)
@@ -376,7 +376,7 @@ def demo_site(demo: Demo, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def hostile_site(demo: Demo, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Give the made-up history with hostile names as a site on disk."""
     site = tmp_path_factory.mktemp("hostile") / "site"
-    write_site(site, [batch_of(*_render(make_hostile(demo.scene(), demo.trials)))])
+    write_site(site, [batch_of(*_render(make_hostile(demo.context(), demo.trials)))])
     return site
 
 

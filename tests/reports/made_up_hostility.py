@@ -50,8 +50,8 @@ def rename(value: Any, names: Mapping[str, str]) -> Any:
     return value
 
 
-def make_hostile(scene: SiteContext, trials: Iterable[Trial]) -> SiteContext:
-    """Give a scene in which releases, systems, experiments, hosts, nights, trials are named so."""
+def make_hostile(context: SiteContext, trials: Iterable[Trial]) -> SiteContext:
+    """Give a context in which releases, systems, experiments, hosts, nights, trials are named so."""
     all_trials = tuple(trials)
     nights = {trial.night: f"{SCRIPT}{trial.night}\u202e../#{trial.night}" for trial in all_trials}
     ids = {
@@ -59,7 +59,7 @@ def make_hostile(scene: SiteContext, trials: Iterable[Trial]) -> SiteContext:
     }
     names = {**NAMES, **nights, **ids}
     parts = ("heads", "digests", "archive", "judgement", "nights", "comparisons", "bisections")
-    renamed = {part: rename(getattr(scene, part), names) for part in parts}
-    reports = rename(scene.catalog.reports, names)
-    catalog = dataclasses.replace(scene.catalog, reports=reports)
-    return dataclasses.replace(scene, **renamed, catalog=catalog)
+    renamed = {part: rename(getattr(context, part), names) for part in parts}
+    reports = rename(context.catalog.reports, names)
+    catalog = dataclasses.replace(context.catalog, reports=reports)
+    return dataclasses.replace(context, **renamed, catalog=catalog)

@@ -156,11 +156,11 @@ def tell_all(judgement: Judgement) -> Judgement:
         watched=watched,
         expected_false_alarms=0.02,
         asked=20,
-        incidents=_tell_incidents(lead, changes, watched),
+        incidents=_describe_incidents(lead, changes, watched),
     )
 
 
-def _tell_incidents(
+def _describe_incidents(
     lead: ChangePoint, changes: Sequence[ChangePoint], watched: Sequence[JudgedSeries]
 ) -> tuple[Incident, ...]:
     """Give an incident of the database that is news, and one of the testbed that was mended."""

@@ -21,7 +21,7 @@ from perf.model.results import (
     TrialStatus,
 )
 from perf.model.rules import TriageEntry
-from reports.notifications.notice import Notice, view_notices
+from reports.notifications.notification import Notification, view_notifications
 
 FIRST = datetime(2026, 1, 1, 2, 0, tzinfo=UTC)
 HOSTILE = "<script>alert('x')</script> & \x00\x1b[31m \u202egnp.exe @everyone |`*#1 😀"
@@ -67,8 +67,8 @@ class Nights:
     heads: Mapping[TrialId, TrialHead]
 
     @property
-    def notices(self) -> tuple[Notice, ...]:
-        return view_notices(self.judgement, self.heads)
+    def notices(self) -> tuple[Notification, ...]:
+        return view_notifications(self.judgement, self.heads)
 
 
 @cache

@@ -96,7 +96,7 @@ class OneKernelLater:
 
 
 def make_scene(make_trial: Callable[..., Trial], trials: int, target: Path) -> SiteContext:
-    """Give the scene of a history in which line 5.0 has `trials` trials."""
+    """Give the context of a history in which line 5.0 has `trials` trials."""
     noise = random.Random(20250101)  # noqa: S311  test data, not a secret
     new = [_head(make_trial, "5.0", number) for number in range(trials)]
     missing = new.pop(MISSING)

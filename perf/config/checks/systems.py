@@ -201,10 +201,10 @@ def check_layout(system: str, entry: ConfigFile[SystemConfig]) -> Iterator[str]:
             why = f"but {system} lays out its tables in one way only; remove it"
             yield at.say(why, ", ".join(layout))
             return
-        yield from _tell_of_keys(at, loaded.check_layout(layout))
+        yield from _describe_of_keys(at, loaded.check_layout(layout))
 
 
-def _tell_of_keys(at: Place, problems: Iterable[str]) -> Iterator[str]:
+def _describe_of_keys(at: Place, problems: Iterable[str]) -> Iterator[str]:
     """Say where the keys stand that a system complains about, each as "key: what, what next"."""
     for problem in problems:
         key, _, what = problem.partition(": ")
@@ -227,7 +227,7 @@ def check_access(system: str, entry: ConfigFile[SystemConfig]) -> Iterator[str]:
     with suppress(UsageError):
         loaded = registry.load(system)
         if isinstance(loaded, ChecksAccess):
-            yield from _tell_of_keys(at, loaded.check_access(access))
+            yield from _describe_of_keys(at, loaded.check_access(access))
         else:
             yield at.fault(f"is for systems with accounts or TLS; {system} has none, remove it")
 

@@ -49,9 +49,9 @@ def run(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
     parts = [os.pread(source, _HEADERS, 0), *(os.pread(source, _BLOCK, place) for place in places)]
     body = b"".join(parts)
     head = {"places": places, "sha256": hashlib.sha256(body).hexdigest()}
-    durable.write(spare_of(path), json.dumps(head).encode() + b"\n" + body)
+    durable.write(backup_of(path), json.dumps(head).encode() + b"\n" + body)
     connection.execute("CHECKPOINT")
-    durable.remove(spare_of(path))
+    durable.remove(backup_of(path))
 
 
 def mend(path: Path) -> None:
@@ -60,11 +60,11 @@ def mend(path: Path) -> None:
     A file with another header has made that checkpoint, or one since, and stays as it is; so does one
     that another process has open, or that cannot be written.
     """
-    if not spare_of(path).exists():
+    if not backup_of(path).exists():
         return
     with suppress(OSError, ValueError, KeyError), path.open("r+b", buffering=0) as file:
         fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        head, _, body = read_plain(spare_of(path), _MOST_BYTES).partition(b"\n")
+        head, _, body = read_plain(backup_of(path), _MOST_BYTES).partition(b"\n")
         told = json.loads(head)
         is_whole = hashlib.sha256(body).hexdigest() == told["sha256"]
         if is_whole and file.read(_HEADERS) == body[:_HEADERS]:
@@ -72,7 +72,7 @@ def mend(path: Path) -> None:
                 start = _HEADERS + _BLOCK * number
                 os.pwrite(file.fileno(), body[start : start + _BLOCK], place)
             os.fsync(file.fileno())
-        durable.remove(spare_of(path))
+        durable.remove(backup_of(path))
 
 
 def _descriptor(path: Path) -> int:
@@ -88,6 +88,6 @@ def _descriptor(path: Path) -> int:
     raise OSError(f"{path} is not open")
 
 
-def spare_of(path: Path) -> Path:
+def backup_of(path: Path) -> Path:
     """Give the place of the blocks that are kept while a checkpoint is written."""
     return path.with_name(f"{path.name}.spare")

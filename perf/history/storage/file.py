@@ -25,7 +25,7 @@ from perf.history.tables import Tables
 from perf.local import disk, durable
 from perf.local.progress import note
 from perf.model.errors import HistoryError
-from perf.model.shown import list_faults, list_some, tame
+from perf.model.shown import escape_control_characters, list_faults, list_some
 
 SCHEMA_VERSION = 3
 T = TypeVar("T")
@@ -117,7 +117,7 @@ def connect(path: Path, *, read_only: bool) -> duckdb.DuckDBPyConnection:
     _refuse_special(path)
     checkpoint.mend(path)
     if not read_only:
-        _spare_damaged_log(path)
+        _back_up_damaged_log(path)
     with explained(path), ExitStack() as undo:
         connection = _wait_for(lambda: _open(path, read_only=read_only))
         undo.callback(connection.close)
@@ -245,7 +245,7 @@ def damage(path: Path, error: Exception) -> HistoryError:
 def _say(error: Exception) -> str:
     if isinstance(error, ValidationError):
         return "; ".join(list_some(list_faults(error)))
-    return tame(str(error))
+    return escape_control_characters(str(error))
 
 
 def _refuse_special(path: Path) -> None:
@@ -326,7 +326,7 @@ def _upgrade(path: Path, version: int) -> None:
             note(f"the old one is kept as {kept}, to be removed when you like")
 
 
-def _spare_damaged_log(path: Path) -> None:
+def _back_up_damaged_log(path: Path) -> None:
     """Put a log aside that cannot be replayed: what it holds since the last closing is in bundles.
 
     DuckDB takes a log that ends early, but not one with a gap, which a disk may have after the power
@@ -483,7 +483,7 @@ def _held_against_writers(path: Path, *, is_read: bool) -> Iterator[duckdb.DuckD
 
 
 def _remove(path: Path) -> None:
-    for one in (path, _log_of(path), checkpoint.spare_of(path)):
+    for one in (path, _log_of(path), checkpoint.backup_of(path)):
         one.unlink(missing_ok=True)
 
 

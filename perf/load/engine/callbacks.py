@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from perf.load.engine.loops import NAP_S, Lane, Loop
+from perf.load.engine.loops import NAP_S, Loop, OperationStream
 
 
 class OpenCalls:
@@ -67,7 +67,7 @@ class OpenCalls:
 
     def _end(
         self,
-        lane: Lane,
+        lane: OperationStream,
         prepared: Any,  # noqa: ANN401  what the lane's task made ready
         begun_s: tuple[float, float],
         reply: Any,  # noqa: ANN401  a reply, if there is no error
@@ -122,7 +122,7 @@ class ClosedCalls:
 
     def _end(
         self,
-        lane: Lane,
+        lane: OperationStream,
         prepared: Any,  # noqa: ANN401  what the lane's task made ready
         sent_s: float,
         reply: Any,  # noqa: ANN401  a reply, if there is no error
@@ -139,7 +139,7 @@ class ClosedCalls:
 def _note(
     loop: Loop,
     fail: Callable[[Exception], None],
-    lane: Lane,
+    lane: OperationStream,
     prepared: Any,  # noqa: ANN401  what the lane's task made ready
     times_s: tuple[float, float, float],
     *,

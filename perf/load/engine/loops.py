@@ -55,7 +55,7 @@ def _cannot(_: object, __: object) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Lane:
+class OperationStream:
     """One of the operations that a load consists of: how it is done, and the log of it alone."""
 
     task: Task[Any, Any]
@@ -71,7 +71,7 @@ class Loop:
     `choose` gives the lane of an operation number.
     """
 
-    choose: Callable[[int], Lane]
+    choose: Callable[[int], OperationStream]
     classify: Callable[[Exception], str]
     numbers: Iterator[int]
     clock: Clock
@@ -146,7 +146,7 @@ class Loop:
 
     def note(
         self,
-        lane: Lane,
+        lane: OperationStream,
         prepared: Any,  # noqa: ANN401  what the lane's task made ready
         times_s: tuple[float, float, float],
         reply: Any,  # noqa: ANN401  what its driver answered
@@ -163,7 +163,7 @@ class Loop:
 
     def note_error(
         self,
-        lane: Lane,
+        lane: OperationStream,
         prepared: Any,  # noqa: ANN401  what the lane's task made ready
         times_s: tuple[float, float, float],
         error: Exception,
@@ -173,7 +173,7 @@ class Loop:
 
     def _perform(
         self,
-        lane: Lane,
+        lane: OperationStream,
         prepared: Any,  # noqa: ANN401  what the lane's task made ready
         intended_s: float,
         sent_s: float,
@@ -189,7 +189,7 @@ class Loop:
 
 
 def _note_failure(
-    lane: Lane,
+    lane: OperationStream,
     prepared: Any,  # noqa: ANN401  what the lane's task made ready
     times_s: tuple[float, float, float],
     kind: str,

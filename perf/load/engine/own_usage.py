@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from perf.load.engine.recorder import IterationCell
+from perf.load.engine.recorder import IterationWindow
 from perf.load.spec import Usage
 
 _TASKS = Path("/proc/self/task")
@@ -55,7 +55,7 @@ class OwnUsage:
             yield task.name, int(waited_ns)
 
 
-def use_between(cells: Sequence[IterationCell], looks: Sequence[Used]) -> tuple[Usage, ...]:
+def use_between(cells: Sequence[IterationWindow], looks: Sequence[Used]) -> tuple[Usage, ...]:
     """Give the usage per phase and iteration, straight between the looks around each edge.
 
     A cell counts from the first look to the last; the warm-ups of a phase count as one.

@@ -98,18 +98,18 @@ def main(arguments: Sequence[str]) -> int:
         return 2
     try:
         return _measure(spec)
-    except _ToldError:
+    except _ReportedError:
         return 1
     except Exception as error:  # noqa: BLE001  a driver may raise anything; the log tail goes to the harness
-        _tell_failure(error)
+        _describe_failure(error)
         return 1
 
 
-class _ToldError(Exception):
+class _ReportedError(Exception):
     """A failure of which the log says already why."""
 
 
-def _tell_failure(error: Exception) -> None:
+def _describe_failure(error: Exception) -> None:
     if isinstance(error, KnickpointError):
         sys.stderr.write(f"{error}\n")
     else:
@@ -147,8 +147,8 @@ def _measure(spec: LoadSpec) -> int:
             write_result(output / RESULT, result)
         except Exception as error:
             # Now: a driver that cannot be closed leaves no time for it.
-            _tell_failure(error)
-            raise _ToldError from error
+            _describe_failure(error)
+            raise _ReportedError from error
         finally:
             _end_within(_CLOSE_S, output / RESULT)
     return 0

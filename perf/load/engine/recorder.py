@@ -64,7 +64,7 @@ class Log:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class IterationCell:
+class IterationWindow:
     """One iteration of a phase, or one of its warm-ups (iteration 0), by when it lies."""
 
     phase: str
@@ -93,11 +93,11 @@ class Recorder:
 
     def __init__(self, kinds: Sequence[OperationKind], start_at_s: float) -> None:
         """Let the first stage start at `start_at_s` (Unix time)."""
-        self._books = {kind.operation: _Book(kind) for kind in kinds}
+        self._books = {kind.operation: _OperationRecorder(kind) for kind in kinds}
         self.logs = {operation: book.log for operation, book in self._books.items()}
         """What threads append to, by operation."""
         self._start_at_s = start_at_s
-        self._cells: list[IterationCell] = []
+        self._cells: list[IterationWindow] = []
         self._begins: list[float] = []
         self._planned: Tally[tuple[str, int]] = Tally()
         self._encoder = Encoder()
@@ -108,7 +108,7 @@ class Recorder:
         """When the last operation that was folded ended, in seconds from the first stage's start."""
 
     @property
-    def cells(self) -> tuple[IterationCell, ...]:
+    def cells(self) -> tuple[IterationWindow, ...]:
         """Give all cells so far, in order."""
         return tuple(self._cells)
 
@@ -159,7 +159,7 @@ class Recorder:
             interval for book in self._books.values() for interval in self._fold(book, horizon_s)
         )
 
-    def tell_seconds(self, until: int) -> str:
+    def report_seconds(self, until: int) -> str:
         """Give the lines of PROGRESS of the stage under way, up to its second `until`, each once."""
         stage = len(self._begins) - 1
         lines = []
@@ -209,7 +209,7 @@ class Recorder:
             shares[name] += 1
         return shares
 
-    def _fold(self, book: "_Book", horizon_s: float) -> Iterator[Interval]:
+    def _fold(self, book: "_OperationRecorder", horizon_s: float) -> Iterator[Interval]:
         # What ended is taken before what began, so that nothing ends here before it has begun.
         completed, failed, sent, begun = book.waiting.take(book.log, horizon_s)
         if book.kind.is_part:
@@ -242,7 +242,7 @@ class Recorder:
             yield self._interval(book, SEND_LATENESS, cell, place, lateness_s)
 
     def _open(self, phase: str, iteration: int, start_s: float, end_s: float) -> None:
-        cell = IterationCell(phase=phase, iteration=iteration, start_s=start_s, end_s=end_s)
+        cell = IterationWindow(phase=phase, iteration=iteration, start_s=start_s, end_s=end_s)
         self._cells.append(cell)
         for book in self._books.values():
             book.tallies[phase, iteration]  # what nothing happened in is counted as well
@@ -250,7 +250,7 @@ class Recorder:
     def _starts(self) -> list[float]:
         return [cell.start_s for cell in self._cells]
 
-    def _count(self, book: "_Book", times_s: Columns, name: str) -> None:
+    def _count(self, book: "_OperationRecorder", times_s: Columns, name: str) -> None:
         """Count each time into the cell in which it lies; what lies after the last cell has none."""
         if not times_s.size:
             return
@@ -277,12 +277,17 @@ class Recorder:
             found[0] += service_s[chosen].size
             found[1] += float(service_s[chosen].sum())
 
-    def _by_time(self, intended_s: Columns) -> Iterator[tuple[IterationCell, int, _Chosen]]:
+    def _by_time(self, intended_s: Columns) -> Iterator[tuple[IterationWindow, int, _Chosen]]:
         for cell, place, chosen in _group(self._starts(), intended_s, self._width_s):
             yield self._cells[cell], place, chosen
 
     def _interval(
-        self, book: "_Book", kind: Metric, cell: IterationCell, place: int, times_s: Columns
+        self,
+        book: "_OperationRecorder",
+        kind: Metric,
+        cell: IterationWindow,
+        place: int,
+        times_s: Columns,
     ) -> Interval:
         encoded = self._encoder.encode(np.rint(times_s * 1e6).astype(np.int64))
         if encoded.clamped:
@@ -301,7 +306,7 @@ class Recorder:
         )
 
 
-class _Book:
+class _OperationRecorder:
     """What is kept of one operation."""
 
     def __init__(self, kind: OperationKind) -> None:

@@ -16,10 +16,10 @@ from typing import Protocol
 
 from perf.load.clock import Clock
 from perf.load.engine.callbacks import ClosedCalls, OpenCalls
-from perf.load.engine.lanes import MakeTasks, lay_lanes
 from perf.load.engine.loops import Loop, SendSpan
 from perf.load.engine.own_usage import OwnUsage, Used, use_between
 from perf.load.engine.schedule import Share, Starts, plan_starts
+from perf.load.engine.streams import MakeTasks, lay_streams
 from perf.load.engine.tasks.making import make_preload_task, make_tasks
 from perf.load.spec import Counted, EngineResult, LoadSpec, Preload
 from perf.model.design import ClosedLoop, OpenLoop
@@ -171,7 +171,7 @@ class _EngineRun:
         self._spec, self._classify = spec, session.classify
         self._start_at_s = surroundings.start_at_s
         self._clock, self._output = surroundings.clock, surroundings.output
-        self._lanes = lay_lanes(
+        self._lanes = lay_streams(
             make_tasks,
             spec.mix or {Operation.WRITE: 1.0},
             spec.seed,
@@ -278,7 +278,7 @@ class _EngineRun:
         end_s = cells[-1].end_s
         self._tend(begin_s, end_s + _FOLD_LAG_S)
         self.fold(end_s)
-        self._output.tell(self.recorder.tell_seconds(math.floor(end_s - begin_s + 1e-6)))
+        self._output.tell(self.recorder.report_seconds(math.floor(end_s - begin_s + 1e-6)))
         cap_s = begin_s + self._spec.stages[place].warmup_cap_s
         told_s = self._told(place, cap_s)
         if told_s is not None and told_s != cells[0].start_s:
@@ -331,7 +331,7 @@ class _EngineRun:
                 self.second + self._pace_s, math.floor(self._clock.now() - begin_s - _FOLD_LAG_S)
             )
             self.fold(begin_s + self.second)
-            self._output.tell(self.recorder.tell_seconds(self.second))
+            self._output.tell(self.recorder.report_seconds(self.second))
             self.look_at(due_s)
         self._clock.sleep_until(until_s)
 

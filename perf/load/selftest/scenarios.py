@@ -116,7 +116,7 @@ def run_counters(stand: Stand, profile: LoadProfile) -> tuple[SelftestFinding, .
     return check_counters(seen, _TIMEOUT_S)
 
 
-def run_until_told(
+def run_until_reported(
     scenario: Scenario, stand: Stand, profile: LoadProfile, tell: Callable[[str], None]
 ) -> tuple[SelftestFinding, ...]:
     """Run a scenario, and again if this machine's delays hid the answer; a failure stands at once."""

@@ -9,7 +9,7 @@ from analysis.bisecting.words import say_chance
 from analysis.comparing.blocks import measure
 from analysis.judging.incidents import Incident
 from analysis.judging.remeasurement import RemeasurementQuestion
-from analysis.judging.suspects import traces
+from analysis.judging.suspected_changes import traces
 from reports.pages.bisection.view import draw_probes, view_bisection
 from reports.site.context import SiteContext
 from reports.site.rendering import render
@@ -28,11 +28,11 @@ _STANDINGS = {
 }
 
 
-def batches(scene: SiteContext) -> Iterator[Batch]:
+def batches(context: SiteContext) -> Iterator[Batch]:
     """Give the pages of all bisections."""
-    comparisons = {one.id for one in scene.comparisons}
-    for record in scene.bisections:
-        asked = [one for one in scene.judgement.incidents if _is_about(record, one, scene)]
+    comparisons = {one.id for one in context.comparisons}
+    for record in context.bisections:
+        asked = [one for one in context.judgement.incidents if _is_about(record, one, context)]
         yield batch_of(render_bisection(record, asked, comparisons))
 
 
@@ -66,6 +66,6 @@ def render_bisection(
     )
 
 
-def _is_about(record: BisectionRecord, incident: Incident, scene: SiteContext) -> bool:
-    experiment = scene.heads[incident.lead.first_after.trial].experiment
+def _is_about(record: BisectionRecord, incident: Incident, context: SiteContext) -> bool:
+    experiment = context.heads[incident.lead.first_after.trial].experiment
     return traces(record, RemeasurementQuestion(changes=incident.changes), experiment)

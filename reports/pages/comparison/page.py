@@ -24,9 +24,9 @@ _PURPOSES = {
 }
 
 
-def batches(scene: SiteContext) -> Iterator[Batch]:
+def batches(context: SiteContext) -> Iterator[Batch]:
     """Give the pages of all comparisons."""
-    yield batch_of(*(render_comparison(one, scene.heads) for one in scene.comparisons))
+    yield batch_of(*(render_comparison(one, context.heads) for one in context.comparisons))
 
 
 def render_comparison(result: ComparisonResult, known: Collection[str]) -> SiteFile:
@@ -50,7 +50,7 @@ def render_comparison(result: ComparisonResult, known: Collection[str]) -> SiteF
         names=[side_words(None, result, side) for side in SIDES],
         length=length_words(math.fsum(one.duration_s for one in result.trials)),
         unused=list(count_unused(result)),
-        sides=list(zip(_tell_side(result.baseline), _tell_side(result.candidate), strict=True)),
+        sides=list(zip(_describe_side(result.baseline), _describe_side(result.candidate), strict=True)),
         trusted=[one for one in measures if one[1].result.is_trusted],
         others=[one for one in measures if not one[1].result.is_trusted],
         known=known,
@@ -69,7 +69,7 @@ def count_unused(result: ComparisonResult) -> Iterator[tuple[int, str, str]]:
                 yield found, side, status
 
 
-def _tell_side(side: SideRecord) -> tuple[tuple[str, str], ...]:
+def _describe_side(side: SideRecord) -> tuple[tuple[str, str], ...]:
     """Return what a side was measured with, by name."""
     parts = (
         ("Release", side.version),

@@ -23,7 +23,7 @@ from perf.model.columns import Occasion
 from perf.model.metrics import DIAGNOSTICS, METRICS
 from perf.model.results import SeriesKey, TrialHead, TrialId
 from perf.model.scalars import STRICT
-from reports.notifications.notice import stand
+from reports.notifications.notification import stand
 from reports.pages.feeds.tables import (
     FORMAT,
     ChangePointRow,

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from xml.etree import ElementTree as ET
 
-from reports.notifications.notice import Notice
+from reports.notifications.notification import Notification
 from reports.wording.markdown import line
 from reports.wording.wording import count, moment
 
@@ -26,7 +26,7 @@ _MOST_TEXT = 4000
 _NEVER = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def render_feed(notices: Sequence[Notice], *, measured_at: datetime | None = None) -> bytes:
+def render_feed(notices: Sequence[Notification], *, measured_at: datetime | None = None) -> bytes:
     """Write the feed, the incident to which something happened last first.
 
     `measured_at` is when anything was measured last: the time of a feed without an entry.
@@ -37,7 +37,7 @@ def render_feed(notices: Sequence[Notice], *, measured_at: datetime | None = Non
     feed = ET.Element("feed", {"xmlns": _ATOM, "xml:lang": "en"})
     _add(feed, "id", _name("feed"))
     _add(feed, "title", "Knickpoint: incidents")
-    _add(feed, "subtitle", _tell_extent(len(shown), len(newest)))
+    _add(feed, "subtitle", _describe_extent(len(shown), len(newest)))
     _add(feed, "updated", _time(updated))
     _add(ET.SubElement(feed, "author"), "name", "Knickpoint")
     _add(feed, "generator", "Knickpoint")
@@ -50,7 +50,7 @@ def render_feed(notices: Sequence[Notice], *, measured_at: datetime | None = Non
     return text + b"\n"
 
 
-def _tell_extent(shown: int, known: int) -> str:
+def _describe_extent(shown: int, known: int) -> str:
     if not known:
         return "No incident is known. That nothing was found does not say that nothing changed."
     if shown == known:
@@ -58,10 +58,10 @@ def _tell_extent(shown: int, known: int) -> str:
     return f"The newest {shown:,} of {known:,} incidents, and what happened to each"
 
 
-def _add_entry(feed: ET.Element, notice: Notice) -> None:
+def _add_entry(feed: ET.Element, notice: Notification) -> None:
     entry = ET.SubElement(feed, "entry")
     _add(entry, "id", _name(f"incident {notice.name}"))
-    _add(entry, "title", line(name_notice(notice), _MOST_TITLE))
+    _add(entry, "title", line(name_notification(notice), _MOST_TITLE))
     _add(entry, "published", _time(notice.began_at))
     _add(entry, "updated", _time(notice.changed_at))
     for term in (notice.standing.value, notice.outcome.word.lower(), notice.system):
@@ -82,7 +82,7 @@ def _add_entry(feed: ET.Element, notice: Notice) -> None:
         _add(steps, "li", line(f"{moment(step.at).text}: {step.text}", _MOST_TEXT))
 
 
-def name_notice(notice: Notice) -> str:
+def name_notification(notice: Notification) -> str:
     """Name a notice in one line: how it stands, what moved, of which system, where."""
     return (
         f"{notice.outcome.word} ({notice.badge.word.lower()}): {notice.title}"

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator, Sequence
 from functools import partial
 
 from analysis.judging.judgement import JudgedSeries
-from reports.notifications.notice import view_notices
+from reports.notifications.notification import view_notifications
 from reports.pages.feeds import feed, junit
 from reports.pages.feeds.badges import render_badges
 from reports.pages.feeds.export import (
@@ -18,7 +18,7 @@ from reports.pages.feeds.export import (
 )
 from reports.pages.feeds.parquet import open_writer, parquet_path
 from reports.pages.feeds.tables import TABLES
-from reports.pages.nights.view import find_tonight
+from reports.pages.nights.view import find_current_night
 from reports.site.context import SiteContext, digest
 from reports.site.writing import Batch, LazyBatches, SiteFile, batch_of
 from reports.wording.attention import (
@@ -35,57 +35,59 @@ _KINDS = 2
 """Files of the points of an experiment."""
 
 
-def batches(scene: SiteContext) -> Iterator[Batch | LazyBatches]:
+def batches(context: SiteContext) -> Iterator[Batch | LazyBatches]:
     """Give all files for other programs."""
-    heads, judgement = scene.heads, scene.judgement
-    yield _batch_of_tables(scene)
+    heads, judgement = context.heads, context.judgement
+    yield _batch_of_tables(context)
     groups = group_series(judgement.series, heads)
     yield from (
-        LazyBatches(_KINDS, partial(_batches_of_points, scene, *group)) for group in groups.items()
+        LazyBatches(_KINDS, partial(_batches_of_points, context, *group)) for group in groups.items()
     )
-    yield LazyBatches(len(groups), partial(_batches_of_told, scene))
+    yield LazyBatches(len(groups), partial(_batches_of_told, context))
 
 
-def _batches_of_told(scene: SiteContext) -> Iterator[Batch]:
-    heads, judgement = scene.heads, scene.judgement
+def _batches_of_told(context: SiteContext) -> Iterator[Batch]:
+    heads, judgement = context.heads, context.judgement
     measured_at = max((one.started_at for one in heads.values()), default=None)
-    told = feed.render_feed(view_notices(judgement, heads, scene.settings), measured_at=measured_at)
+    told = feed.render_feed(
+        view_notifications(judgement, heads, context.settings), measured_at=measured_at
+    )
     verdicts = junit.render_junit(
         judgement,
         heads,
-        troubles=list_troubles(scene),
+        troubles=list_troubles(context),
         measured_at=measured_at,
-        settings=scene.settings,
+        settings=context.settings,
     )
     badges = (SiteFile(path, content) for path, content in render_badges(judgement, heads))
     schemas = (SiteFile(path, content) for path, content in write_schemas().items())
     yield batch_of(SiteFile(feed.PATH, told), SiteFile(junit.PATH, verdicts), *badges, *schemas)
 
 
-def list_troubles(scene: SiteContext) -> tuple[Attention, ...]:
+def list_troubles(context: SiteContext) -> tuple[Attention, ...]:
     """Tell of each trial of the newest night that gave no result, or that never came."""
-    tonight = find_tonight(tuple(scene.heads.values()))
+    tonight = find_current_night(tuple(context.heads.values()))
     night = tonight[0].night if tonight else ""
-    plan = next((one for one in scene.nights if one.id == night), None)
-    return (*view_troubles(tonight), *view_missing(plan, scene.heads))
+    plan = next((one for one in context.nights if one.id == night), None)
+    return (*view_troubles(tonight), *view_missing(plan, context.heads))
 
 
-def list_attention(scene: SiteContext) -> tuple[Attention, ...]:
+def list_attention(context: SiteContext) -> tuple[Attention, ...]:
     """Tell of what somebody should look at: what could not be measured, incidents, the rest."""
-    news = (one for one in scene.judgement.incidents if one.is_news)
+    news = (one for one in context.judgement.incidents if one.is_news)
     return (
-        *view_left_out(scene.left_out),
-        *list_troubles(scene),
-        *view_incidents(news, scene.heads, scene.settings),
-        *view_expired(scene.catalog.triage, scene.now.date()),
+        *view_left_out(context.left_out),
+        *list_troubles(context),
+        *view_incidents(news, context.heads, context.settings),
+        *view_expired(context.catalog.triage, context.now.date()),
     )
 
 
-def _batch_of_tables(scene: SiteContext) -> Batch:
+def _batch_of_tables(context: SiteContext) -> Batch:
     paths = {table: parquet_path(table) for table in TABLES if table != "points"}
 
     def make(_: Collection[str]) -> Iterator[SiteFile]:
-        document = write_document(build_document(scene.judgement, scene.heads))
+        document = write_document(build_document(context.judgement, context.heads))
         yield SiteFile(JSON_PATH, document)
         with open_writer() as writer:
             for table, path in paths.items():
@@ -95,7 +97,7 @@ def _batch_of_tables(scene: SiteContext) -> Batch:
 
 
 def _batches_of_points(
-    scene: SiteContext, experiment: str, judged: Sequence[JudgedSeries]
+    context: SiteContext, experiment: str, judged: Sequence[JudgedSeries]
 ) -> Iterator[Batch]:
     as_json, as_parquet = points_path(experiment, "json"), points_path(experiment, "parquet")
 
@@ -105,13 +107,13 @@ def _batches_of_points(
         with open_writer() as writer:
             yield SiteFile(as_parquet, writer.write_points(document))
 
-    yield Batch(dict.fromkeys((as_json, as_parquet), _digest(scene, judged)), make)
+    yield Batch(dict.fromkeys((as_json, as_parquet), _digest(context, judged)), make)
 
 
-def _digest(scene: SiteContext, judged: Sequence[JudgedSeries]) -> str:
+def _digest(context: SiteContext, judged: Sequence[JudgedSeries]) -> str:
     """Digest the points of some series, most of which share their trials."""
     of_trials = {
-        trials: scene.digest_of(trials) for trials in {one.series.points.trials for one in judged}
+        trials: context.digest_of(trials) for trials in {one.series.points.trials for one in judged}
     }
     if not all(of_trials.values()):
         return ""

@@ -7,9 +7,9 @@ from analysis.detection.detection import ChangePoint, ChangeState
 from analysis.detection.effects import Effect
 from analysis.judging.incidents import Cause, Incident
 from analysis.judging.judgement import JudgedSeries
+from analysis.judging.rank_score import RankScore, find_interval, weigh
 from analysis.judging.remeasurement import RemeasurementQuestion
-from analysis.judging.suspects import traces
-from analysis.judging.weight import Weight, find_interval, weigh
+from analysis.judging.suspected_changes import traces
 from analysis.orchestration.setting_words import ChangedSettings
 from perf.model.results import SeriesKey, TrialHead
 from reports.pages.releases.medians import variant_id
@@ -37,7 +37,7 @@ class ChangeLine:
     """One change of one series; `interval` is that of the change, None if its noise is not known."""
 
     change: ChangePoint
-    weight: Weight
+    weight: RankScore
     interval: Effect | None
 
     @property
@@ -105,10 +105,10 @@ class IncidentLine:
 
 
 def rows_of_incidents(
-    incidents: Sequence[Incident], scene: SiteContext, most: int
+    incidents: Sequence[Incident], context: SiteContext, most: int
 ) -> tuple[IncidentLine, ...]:
     """Return the first incidents as somebody should look: confirmed ones, the heaviest lead first."""
-    judged = {one.series.key: one for one in scene.judgement.series}
+    judged = {one.series.key: one for one in context.judgement.series}
     ordered = sorted(
         incidents,
         key=lambda one: (
@@ -117,19 +117,19 @@ def rows_of_incidents(
             one.name,
         ),
     )
-    suites = find_suites(scene.heads.values(), scene.catalog, scene.nights)
-    contents = read_contents(scene.catalog)
-    return tuple(_row(incident, judged, scene, suites, contents) for incident in ordered[:most])
+    suites = find_suites(context.heads.values(), context.catalog, context.nights)
+    contents = read_contents(context.catalog)
+    return tuple(_row(incident, judged, context, suites, contents) for incident in ordered[:most])
 
 
-def _weigh(change: ChangePoint, judged: Mapping[SeriesKey, JudgedSeries]) -> Weight:
+def _weigh(change: ChangePoint, judged: Mapping[SeriesKey, JudgedSeries]) -> RankScore:
     return weigh(change.relative_change, judged[change.series.key].detectable)
 
 
 def _row(
     incident: Incident,
     judged: Mapping[SeriesKey, JudgedSeries],
-    scene: SiteContext,
+    context: SiteContext,
     suites: Mapping[str, str],
     contents: Contents,
 ) -> IncidentLine:
@@ -137,17 +137,17 @@ def _row(
     for change in split_changes(incident)[0]:
         first.setdefault(change.series.key, change)
     first.pop(incident.lead.series.key, None)
-    first_with_it = _first_with_it(incident, scene)
+    first_with_it = _first_with_it(incident, context)
     return IncidentLine(
         incident=incident,
         lead=_line(incident.lead, judged),
         others=tuple(_line(one, judged) for one in [*first.values()][:MOST_OTHERS]),
         further=len(first),
-        links=tuple(_link(incident, scene)),
+        links=tuple(_link(incident, context)),
         steps=advise(incident, first_with_it, suites[first_with_it.experiment], contents),
         headline=say_headline(incident),
-        state=say_state(incident, scene.heads),
-        settings=scene.settings,
+        state=say_state(incident, context.heads),
+        settings=context.settings,
     )
 
 
@@ -161,19 +161,19 @@ def _line(change: ChangePoint, judged: Mapping[SeriesKey, JudgedSeries]) -> Chan
     )
 
 
-def _first_with_it(incident: Incident, scene: SiteContext) -> TrialHead:
-    return scene.heads[incident.lead.first_after.trial]
+def _first_with_it(incident: Incident, context: SiteContext) -> TrialHead:
+    return context.heads[incident.lead.first_after.trial]
 
 
-def _link(incident: Incident, scene: SiteContext) -> Iterator[tuple[str, str]]:
+def _link(incident: Incident, context: SiteContext) -> Iterator[tuple[str, str]]:
     """Link what says more: the incident, the release, what took turns, what looked for the release."""
     yield "Incident", links.incident_page(incident.name)
-    after = _first_with_it(incident, scene)
+    after = _first_with_it(incident, context)
     release = after.release
     yield f"Release {release.version}", links.release_page(release.system, release.version)
     sides = [
         variant_id(one.release.system, one.release.version, one.config.name, one.config.sha256)
-        for one in (scene.heads[incident.lead.last_before.trial], after)
+        for one in (context.heads[incident.lead.last_before.trial], after)
     ]
     if sides[0] != sides[1]:
         yield "Compare", f"{links.COMPARE_PAGE}#a={sides[0]}&b={sides[1]}"
@@ -182,6 +182,6 @@ def _link(incident: Incident, scene: SiteContext) -> Iterator[tuple[str, str]]:
         title = f"Comparison {place}" if len(compared) > 1 else "Comparison"
         yield title, links.comparison_page(name)
     asked = RemeasurementQuestion(changes=incident.changes)
-    for record in scene.bisections:
+    for record in context.bisections:
         if traces(record, asked, after.experiment):
             yield "Bisection", links.bisection_page(record.id)

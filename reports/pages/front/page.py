@@ -12,9 +12,9 @@ from datetime import timedelta
 from typing import Any
 
 from analysis.detection.verdict import Outcome
+from analysis.judging.deviations import Deviation, find_deviation, rank
 from analysis.judging.incidents import Cause, Incident
 from analysis.judging.judgement import JudgedSeries, Judgement
-from analysis.judging.movers import Mover, find_mover, rank
 from perf.model.results import TrialHead
 from reports.pages.bisection.view import view_bisection
 from reports.pages.comparison.view import view_list
@@ -47,7 +47,7 @@ from reports.pages.front.verdict import (
 from reports.pages.nights.view import (
     MeasuredNight,
     count_barren,
-    find_tonight,
+    find_current_night,
     group_nights,
     list_by_itself,
     list_nights,
@@ -61,11 +61,11 @@ from reports.site.writing import Batch, SiteFile
 from reports.wording import links
 from reports.wording.attention import (
     is_trouble,
-    view_beginnings,
     view_expired,
     view_incidents,
     view_left_out,
     view_missing,
+    view_series_resets,
     view_troubles,
     view_withdrawals,
 )
@@ -94,23 +94,23 @@ _MOST_RECENT = 5
 """Comparisons, bisections, troubles and nights on the front page."""
 
 
-def batches(scene: SiteContext) -> Iterator[Batch]:
+def batches(context: SiteContext) -> Iterator[Batch]:
     """Give the front page and the lists; they share what is costly to put into words."""
-    yield Batch(dict.fromkeys(_PAGES, ""), lambda _: _make(scene))
+    yield Batch(dict.fromkeys(_PAGES, ""), lambda _: _make(context))
 
 
-def _make(scene: SiteContext) -> Iterator[SiteFile]:
-    series = scene.judgement.series
+def _make(context: SiteContext) -> Iterator[SiteFile]:
+    series = context.judgement.series
     own = without_echoes(series)
-    groups = group_series(own, scene.heads)
-    yield render("index.html", FRONT, **show_front(scene, own, groups))
-    caveats = _tell_caveats(scene)
+    groups = group_series(own, context.heads)
+    yield render("index.html", FRONT, **show_front(context, own, groups))
+    caveats = _describe_caveats(context)
     counted = {one.series.key for one in own}
     echoes = [one for one in series if one.series.key not in counted]
     yield render(
         "all_series.html", links.SERIES_PAGE, **show_all_series(groups, echoes), caveats=caveats
     )
-    for title, path, rows, lead, note in _list_kinds(scene):
+    for title, path, rows, lead, note in _list_kinds(context):
         yield render(
             "all_of_a_kind.html",
             path,
@@ -145,11 +145,11 @@ def show_all_series(
     }
 
 
-def _list_kinds(scene: SiteContext) -> Iterator[tuple[str, str, Sequence[object], str, str]]:
+def _list_kinds(context: SiteContext) -> Iterator[tuple[str, str, Sequence[object], str, str]]:
     """Give title, path, rows, a first sentence and a note of each list."""
-    incidents = view_incidents(scene.judgement.incidents, scene.heads, scene.settings)
-    news = sum(incident.is_news for incident in scene.judgement.incidents)
-    common = say_common_moves(scene.judgement.incidents)
+    incidents = view_incidents(context.judgement.incidents, context.heads, context.settings)
+    news = sum(incident.is_news for incident in context.judgement.incidents)
+    common = say_common_moves(context.judgement.incidents)
     yield (
         "Incidents",
         links.INCIDENTS_PAGE,
@@ -162,16 +162,16 @@ def _list_kinds(scene: SiteContext) -> Iterator[tuple[str, str, Sequence[object]
             "(decided, fixed, imported or too small)."
         ),
     )
-    troubles = list_troubles(list_by_itself(_by_time(scene)))
+    troubles = list_troubles(list_by_itself(_by_time(context)))
     yield (
         "Failed and invalid trials",
         links.TROUBLES_PAGE,
         troubles,
-        f"{count(len(troubles), 'trial')} of {len(scene.heads):,} gave no result.",
+        f"{count(len(troubles), 'trial')} of {len(context.heads):,} gave no result.",
         "They are kept and shown, but never enter a series. Newest first. "
-        + count_troubles_in_turns(_by_time(scene)),
+        + count_troubles_in_turns(_by_time(context)),
     )
-    comparisons = view_list(scene.comparisons)
+    comparisons = view_list(context.comparisons)
     yield (
         "Comparisons",
         links.COMPARISONS_PAGE,
@@ -182,14 +182,14 @@ def _list_kinds(scene: SiteContext) -> Iterator[tuple[str, str, Sequence[object]
     yield (
         "Bisections",
         links.BISECTIONS_PAGE,
-        tuple(map(view_bisection, reversed(scene.bisections))),
-        f"{count(len(scene.bisections), 'bisection')}: which release brought a change?",
+        tuple(map(view_bisection, reversed(context.bisections))),
+        f"{count(len(context.bisections), 'bisection')}: which release brought a change?",
         "Releases in between were interleaved with a known one. Newest first.",
     )
 
 
 def show_front(
-    scene: SiteContext, series: Sequence[JudgedSeries], groups: Sequence[ExperimentGroup]
+    context: SiteContext, series: Sequence[JudgedSeries], groups: Sequence[ExperimentGroup]
 ) -> dict[str, Any]:
     """Give what the front page shows, by the names of its template.
 
@@ -199,19 +199,19 @@ def show_front(
     still there and that somebody has decided about, or that the testbed made; `beginnings` are
     workloads that were changed, so that their series begin anew.
     """
-    heads, judgement = _by_time(scene), scene.judgement
+    heads, judgement = _by_time(context), context.judgement
     by_itself = list_by_itself(heads)
-    nights = group_nights(heads, scene.nights)
-    rows = list_nights(nights, series, scene.heads)
-    incidents = _show_incidents(scene)
+    nights = group_nights(heads, context.nights)
+    rows = list_nights(nights, series, context.heads)
+    incidents = _show_incidents(context)
     top = next(iter(incidents["attention"]), None)
-    first_look = _show_first_look(scene, groups, nights)
+    first_look = _show_first_look(context, groups, nights)
     # Until nights can tell, a comparison of the newest one is the verdict.
     sides = first_look["sides"] if first_look["is_early"] else ()
     verdict = choose_badge(judgement, is_empty=not heads)
     early = say_verdict(judgement, top, by_itself) if heads else ""
     return {
-        "built": scene.now,
+        "built": context.now,
         "verdict": choose_side_badge(sides) or verdict,
         "top": top,
         "sentence": say_sides(sides) or early,
@@ -222,35 +222,37 @@ def show_front(
         "tonight": rows[-1] if rows else None,
         "barren": count_barren(nights),
         "common_moves": say_common_moves(judgement.incidents),
-        "is_recording": scene.is_recording,
+        "is_recording": context.is_recording,
         "false_alarms": say_false_alarms(judgement),
         "sensitivity": summarize_sensitivity(series) if series else "",
-        "left_out": view_left_out(scene.left_out),
-        "left_out_count": len(scene.left_out),
-        "reminders": view_expired(scene.catalog.triage, scene.now.date()),
-        "beginnings": view_beginnings(judgement, find_tonight(by_itself)),
-        "withdrawn": view_withdrawals(judgement, scene.heads),
-        "caveats": _tell_caveats(scene),
+        "left_out": view_left_out(context.left_out),
+        "left_out_count": len(context.left_out),
+        "reminders": view_expired(context.catalog.triage, context.now.date()),
+        "beginnings": view_series_resets(judgement, find_current_night(by_itself)),
+        "withdrawn": view_withdrawals(judgement, context.heads),
+        "caveats": _describe_caveats(context),
         "trends": view_trends(groups),
         "nights": rows[: -_MOST_RECENT - 1 : -1],
         "nights_count": len(nights),
-        "testbed": judge_hosts(scene.heads.values(), judgement.watched, scene.catalog.detection).answer,
+        "testbed": judge_hosts(
+            context.heads.values(), judgement.watched, context.catalog.detection
+        ).answer,
         **incidents,
-        **_show_newest_night(scene, by_itself, nights),
-        "movers": _find_movers(judgement, series, by_itself),
-        **_show_freshness(scene, groups, by_itself),
+        **_show_newest_night(context, by_itself, nights),
+        "movers": _find_deviations(judgement, series, by_itself),
+        **_show_freshness(context, groups, by_itself),
         **first_look,
-        **_show_newest(scene, by_itself),
+        **_show_newest(context, by_itself),
     }
 
 
 def _show_newest_night(
-    scene: SiteContext, trials: Sequence[TrialHead], nights: Sequence[MeasuredNight]
+    context: SiteContext, trials: Sequence[TrialHead], nights: Sequence[MeasuredNight]
 ) -> dict[str, object]:
     """Return what of the newest night gave no result."""
-    tonight = find_tonight(trials)
+    tonight = find_current_night(trials)
     recent = [one for one in trials if tonight and one.started_at >= tonight[0].started_at]
-    missing = view_missing(nights[-1].plan, scene.heads) if nights else ()
+    missing = view_missing(nights[-1].plan, context.heads) if nights else ()
     return {
         "troubles_tonight": say_troubles(recent, len(missing)),
         "unmeasured": (*view_troubles(recent), *missing),
@@ -259,20 +261,20 @@ def _show_newest_night(
 
 
 def _show_freshness(
-    scene: SiteContext, groups: Sequence[ExperimentGroup], trials: Sequence[TrialHead]
+    context: SiteContext, groups: Sequence[ExperimentGroup], trials: Sequence[TrialHead]
 ) -> dict[str, object]:
     """Return how old the newest trial is, over all and by experiment."""
-    newest = max((head.finished_at for head in scene.heads.values()), default=None)
+    newest = max((head.finished_at for head in context.heads.values()), default=None)
     freshness = view_freshness(
-        trials, _list_planned(scene), scene.now, every_nights=_list_sentinels(scene)
+        trials, _list_planned(context), context.now, every_nights=_list_sentinels(context)
     )
-    if scene.is_recording:
+    if context.is_recording:
         freshness = view_recording(freshness)
-    watching = {experiment_of(judged, scene.heads) for judged in scene.judgement.watched}
+    watching = {experiment_of(judged, context.heads) for judged in context.judgement.watched}
     experiments = view_experiments(groups, freshness, watching)
     return {
         "newest": newest,
-        "age": scene.now - newest if newest else timedelta(0),
+        "age": context.now - newest if newest else timedelta(0),
         "limit": find_longest_pause(start_nights(trials).values()),
         "experiments": experiments[:_MOST_EXPERIMENTS],
         "experiments_count": len(experiments),
@@ -281,22 +283,22 @@ def _show_freshness(
 
 
 def _show_first_look(
-    scene: SiteContext, groups: Sequence[ExperimentGroup], nights: Sequence[MeasuredNight]
+    context: SiteContext, groups: Sequence[ExperimentGroup], nights: Sequence[MeasuredNight]
 ) -> dict[str, Any]:
     """Return the releases of the newest night beside each other, and what comes next.
 
     Medians of one night stand there only until a first verdict, and where nothing was compared.
     """
-    is_early = bool(scene.heads) and has_no_verdict(scene.judgement)
+    is_early = bool(context.heads) and has_no_verdict(context.judgement)
     since = nights[-1].began if nights else None
-    sides = tuple(map(view_comparison, find_release_comparisons(scene.comparisons, since)))
+    sides = tuple(map(view_comparison, find_release_comparisons(context.comparisons, since)))
     if not sides and is_early and nights:
         sides = view_first_look(groups, nights[-1].name)
     suite = nights[-1].plan.suite if nights and nights[-1].plan else ""
     return {
         "sides": sides,
         "is_early": is_early,
-        "progress": find_progress(scene.judgement) if is_early and not scene.is_recording else None,
+        "progress": find_progress(context.judgement) if is_early and not context.is_recording else None,
         "next_night": shlex.join(("knickpoint", "nightly", *(("--suite", suite) if suite else ()))),
         "compare_now": _compare_now(sides[0], suite) if sides and is_early and suite else "",
     }
@@ -312,29 +314,29 @@ def _compare_now(side: SideTable, suite: str) -> str:
     )
 
 
-def _show_incidents(scene: SiteContext) -> dict[str, Any]:
-    incidents = scene.judgement.incidents
+def _show_incidents(context: SiteContext) -> dict[str, Any]:
+    incidents = context.judgement.incidents
     news = [incident for incident in incidents if incident.is_news]
     worse = [one for one in news if one.lead.outcome is Outcome.REGRESSED]
     better = [one for one in news if one.lead.outcome is not Outcome.REGRESSED]
     return {
-        "attention": rows_of_incidents(worse, scene, MOST_INCIDENTS),
+        "attention": rows_of_incidents(worse, context, MOST_INCIDENTS),
         "attention_count": len(worse),
-        "improvements": rows_of_incidents(better, scene, MOST_INCIDENTS // 2),
+        "improvements": rows_of_incidents(better, context, MOST_INCIDENTS // 2),
         "improvements_count": len(better),
-        "decided": view_incidents(filter(_is_decided, incidents), scene.heads, scene.settings),
+        "decided": view_incidents(filter(_is_decided, incidents), context.heads, context.settings),
     }
 
 
-def _show_newest(scene: SiteContext, trials: Iterable[TrialHead]) -> dict[str, object]:
+def _show_newest(context: SiteContext, trials: Iterable[TrialHead]) -> dict[str, object]:
     """Give the newest of each kind beside the count of all."""
-    troubles, comparisons = list_troubles(trials), view_list(scene.comparisons)
+    troubles, comparisons = list_troubles(trials), view_list(context.comparisons)
     return {
         "comparisons": comparisons[:_MOST_RECENT],
         "comparisons_count": len(comparisons),
-        "bisections": tuple(map(view_bisection, scene.bisections[: -_MOST_RECENT - 1 : -1])),
-        "bisections_count": len(scene.bisections),
-        "reproductions": find_reproductions(scene.catalog.reports, scene.heads.values()),
+        "bisections": tuple(map(view_bisection, context.bisections[: -_MOST_RECENT - 1 : -1])),
+        "bisections_count": len(context.bisections),
+        "reproductions": find_reproductions(context.catalog.reports, context.heads.values()),
         "troubles": troubles[:_MOST_RECENT],
         "troubles_count": len(troubles),
     }
@@ -355,8 +357,8 @@ def count_troubles_in_turns(heads: Sequence[TrialHead]) -> str:
     return f"{counted} that took turns failed or {be} invalid as well; their comparison tells of them."
 
 
-def _by_time(scene: SiteContext) -> tuple[TrialHead, ...]:
-    return tuple(sorted(scene.heads.values(), key=lambda head: (head.started_at, head.id)))
+def _by_time(context: SiteContext) -> tuple[TrialHead, ...]:
+    return tuple(sorted(context.heads.values(), key=lambda head: (head.started_at, head.id)))
 
 
 def _is_decided(incident: Incident) -> bool:
@@ -365,15 +367,15 @@ def _is_decided(incident: Incident) -> bool:
     return not incident.is_news and is_explained and not incident.mended_by
 
 
-def _find_movers(
+def _find_deviations(
     judgement: Judgement, series: Sequence[JudgedSeries], trials: Sequence[TrialHead]
-) -> list[tuple[Mover, Incident | None]]:
+) -> list[tuple[Deviation, Incident | None]]:
     """Give the largest movers of the newest night, the furthest first, with what was told of them."""
-    tonight = find_tonight(trials)
+    tonight = find_current_night(trials)
     night = tonight[0].night if tonight else ""
     movers = rank(
         (
-            find_mover(judged.series, judged.change_points, judged.newest_noise, night)
+            find_deviation(judged.series, judged.change_points, judged.newest_noise, night)
             for judged in series
         ),
         _MOST_MOVERS,
@@ -386,25 +388,25 @@ def _find_movers(
     ]
 
 
-def _list_planned(scene: SiteContext) -> frozenset[str]:
+def _list_planned(context: SiteContext) -> frozenset[str]:
     """Give the experiments of the newest night's plan."""
-    newest = scene.nights[-1:]
+    newest = context.nights[-1:]
     return frozenset(planned.experiment for plan in newest for planned in plan.trials)
 
 
-def _list_sentinels(scene: SiteContext) -> Mapping[str, int]:
+def _list_sentinels(context: SiteContext) -> Mapping[str, int]:
     """Give, by experiment, on which night of how many it is measured, where that is not every one."""
     return {
         experiment.name: experiment.sentinel_every_nights
-        for suite in scene.catalog.suites.values()
+        for suite in context.catalog.suites.values()
         for experiment in suite.experiments
         if experiment.sentinel_every_nights
     }
 
 
-def _tell_caveats(scene: SiteContext) -> tuple[str, ...]:
+def _describe_caveats(context: SiteContext) -> tuple[str, ...]:
     return tuple(
         f"{name}: {caveat}"
-        for name in sorted({head.testbed.name for head in scene.heads.values()})
-        if (caveat := caveat_words(name, scene.caveats))
+        for name in sorted({head.testbed.name for head in context.heads.values()})
+        if (caveat := caveat_words(name, context.caveats))
     )

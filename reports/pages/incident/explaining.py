@@ -112,7 +112,7 @@ def _how(one: Explanation, incident: Incident, experiment: str) -> str:
 
 
 def _view_testbed(incident: Incident, *, is_proven: bool) -> ExplanationRow:
-    sentinels = [one for one in incident.evidence if one.is_of_sentinel and one.can_tell]
+    sentinels = [one for one in incident.evidence if one.is_of_sentinel and one.is_decisive]
     followed = [one for one in incident.evidence if one.follows]
     if is_proven:
         standing, text = _OUT, "Both releases took turns on the same hosts, and differ all the same."
@@ -123,7 +123,7 @@ def _view_testbed(incident: Incident, *, is_proven: bool) -> ExplanationRow:
         text = sentence(f"would have moved, and did not: {_list(sentinels)}")
     else:
         standing, text = _OPEN, _say_silence(incident.evidence)
-    how = "" if standing is _OUT else _tell_apart(incident)
+    how = "" if standing is _OUT else _describe_apart(incident)
     return ExplanationRow(
         name="a drift of the testbed that nothing records",
         standing=standing,
@@ -135,7 +135,7 @@ def _view_testbed(incident: Incident, *, is_proven: bool) -> ExplanationRow:
 def _say_silence(evidence: Sequence[WatchEvidence]) -> str:
     if not evidence:
         return "No canary and no sentinel was measured there."
-    still = sum(one.can_tell for one in evidence)
+    still = sum(one.is_decisive for one in evidence)
     watched = count(
         len(evidence), "series of canaries and sentinels", "series of canaries and sentinels"
     )
@@ -145,7 +145,7 @@ def _say_silence(evidence: Sequence[WatchEvidence]) -> str:
     )
 
 
-def _tell_apart(incident: Incident) -> str:
+def _describe_apart(incident: Incident) -> str:
     lead = incident.lead
     if lead.last_before.release == lead.first_after.release:
         if any(one.is_of_sentinel for one in incident.evidence):

@@ -18,13 +18,13 @@ from analysis.judging.drift import WatchEvidence, WatchState, is_canary
 from analysis.judging.incidents import Cause, Incident
 from analysis.judging.judgement import JudgedSeries
 from analysis.judging.remeasurement import CONFIG, RemeasurementQuestion, compare_command
-from analysis.judging.suspects import traces
+from analysis.judging.suspected_changes import traces
 from analysis.orchestration.setting_words import NO_SETTINGS, ChangedSettings
 from perf.config.difference import Knob
 from perf.model.results import SeriesKey, TrialHead, TrialId
 from perf.model.rules import Detection
 from reports.pages.incident.explaining import explain_otherwise
-from reports.pages.incident.story import say_gap, tell_story
+from reports.pages.incident.story import describe_story, say_gap
 from reports.site.context import SiteContext
 from reports.site.rendering import render
 from reports.site.svg import Scale, fit
@@ -39,9 +39,9 @@ from reports.wording.changes import (
 )
 from reports.wording.echoes import echo_words, split_changes
 from reports.wording.incidents import (
+    describe_missing,
+    describe_movement,
     say_common_moves,
-    tell_missing,
-    tell_movement,
     triage_command,
     view_state,
 )
@@ -96,25 +96,25 @@ class ChangeChart:
     levels: tuple[tuple[int, int, float], ...]
 
 
-def batches(scene: SiteContext) -> Iterator[Batch]:
+def batches(context: SiteContext) -> Iterator[Batch]:
     """Give the pages of all incidents."""
-    judged = {one.series.key: one for one in (*scene.judgement.series, *scene.judgement.watched)}
-    suites = find_suites(scene.heads.values(), scene.catalog, scene.nights)
-    contents = read_contents(scene.catalog)
-    incidents = scene.judgement.incidents
+    judged = {one.series.key: one for one in (*context.judgement.series, *context.judgement.watched)}
+    suites = find_suites(context.heads.values(), context.catalog, context.nights)
+    contents = read_contents(context.catalog)
+    incidents = context.judgement.incidents
     pages = ["", *(incident_page(one.name) for one in incidents), ""]
     for incident, before, after in zip(incidents, pages, pages[2:], strict=False):
         shown = show_incident(
             incident,
             judged,
-            scene.heads,
-            scene.caveats,
+            context.heads,
+            context.caveats,
             suites=suites,
-            bisections=scene.bisections,
+            bisections=context.bisections,
             contents=contents,
-            settings=scene.settings,
+            settings=context.settings,
             common=say_common_moves(incidents, incident),
-            rules=scene.catalog.detection,
+            rules=context.catalog.detection,
         )
         yield batch_of(
             render(
@@ -152,7 +152,7 @@ def show_incident(
     own, first_with_it = judged[lead.series.key], trials[lead.first_after.trial]
     experiment = first_with_it.experiment
     suite = suites.get(experiment, "")
-    others = [one for one in incident.evidence if not _tells_most(one)]
+    others = [one for one in incident.evidence if not _is_most_informative(one)]
     asked = RemeasurementQuestion(changes=incident.changes)
     origins = [one for one in bisections if traces(one, asked, experiment)]
     chart = draw_change(lead, own.change_points)
@@ -163,22 +163,22 @@ def show_incident(
         "state": view_state(incident, trials),
         "common": common,
         "experiment": experiment,
-        "summary": " ".join(map(sentence, tell_movement(incident))),
+        "summary": " ".join(map(sentence, describe_movement(incident))),
         "gap": say_gap(lead, trials),
         "sensitivity": view_sensitivity(own).text,
         **_view_tables(incident, trials, likely),
-        "evidence": [one for one in incident.evidence if _tells_most(one)],
+        "evidence": [one for one in incident.evidence if _is_most_informative(one)],
         "watched": {one.key: _say_watched(one, lead, judged) for one in incident.evidence},
         "others": others,
         "others_title": f"Other statistics of the canaries: {count_silent(others)}",
         "explanations": explain_otherwise(incident, experiment, settings),
         "attributed": _list_attributed(incident, settings),
-        "timeline": tell_story(incident, own, origins),
+        "timeline": describe_story(incident, own, origins),
         "triage": sentence(triage_words(incident.triage)) if incident.triage else "",
-        "from_nights": _tell_nights(lead, own, likely(lead)),
-        "missing": tell_missing(incident),
+        "from_nights": _describe_nights(lead, own, likely(lead)),
+        "missing": describe_missing(incident),
         "chart": chart,
-        "chart_text": _tell_chart(lead, chart) if chart else "",
+        "chart_text": _describe_chart(lead, chart) if chart else "",
         **_view_search(incident, origins),
         **_view_steps(incident, first_with_it, suite, contents, origins),
         "caveat": join_caveats(testbeds, caveats),
@@ -239,7 +239,7 @@ def _view_search(incident: Incident, origins: Sequence[BisectionRecord]) -> dict
     }
 
 
-def _tell_chart(lead: ChangePoint, chart: ChangeChart) -> str:
+def _describe_chart(lead: ChangePoint, chart: ChangeChart) -> str:
     """Say in words what the chart shows."""
     key = lead.series.key
     number = chart.last - chart.first + 1
@@ -264,7 +264,7 @@ def _list_commands(incident: Incident, suite: str, experiment: str) -> Iterator[
         yield _bisect_command(incident)
 
 
-def _tells_most(evidence: WatchEvidence) -> bool:
+def _is_most_informative(evidence: WatchEvidence) -> bool:
     is_typical = not is_canary(evidence.key) or evidence.key.statistic == TYPICAL
     return is_typical or evidence.follows
 
@@ -324,7 +324,7 @@ def _say_probability(
     return say_probability(change, own.change_points, rules)
 
 
-def _tell_nights(lead: ChangePoint, own: JudgedSeries, likely: str) -> str:
+def _describe_nights(lead: ChangePoint, own: JudgedSeries, likely: str) -> str:
     start = max((one.index for one in own.change_points if one.index < lead.index), default=0)
     nights = nights_of(lead.series)
     return sentence(

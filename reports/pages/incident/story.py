@@ -30,7 +30,7 @@ class StoryStep:
     page: str = ""
 
 
-def tell_story(
+def describe_story(
     incident: Incident, lead: JudgedSeries, bisections: Iterable[BisectionRecord]
 ) -> tuple[StoryStep, ...]:
     """Tell an incident from the last point without it to its mending.
@@ -39,9 +39,9 @@ def tell_story(
     """
     change = incident.lead
     return (
-        *_tell_beginning(change),
-        *_tell_alerts(incident, lead),
-        *_tell_triage(incident),
+        *_describe_beginning(change),
+        *_describe_alerts(incident, lead),
+        *_describe_triage(incident),
         *(
             StoryStep(
                 when=moment(reply.answer.finished_at).text,
@@ -98,7 +98,7 @@ def say_gap(change: ChangePoint, trials: Mapping[TrialId, TrialHead]) -> str:
     return sentence(f"{named} gave no valid trial of {after.experiment}{since}")
 
 
-def _tell_beginning(change: ChangePoint) -> Iterator[StoryStep]:
+def _describe_beginning(change: ChangePoint) -> Iterator[StoryStep]:
     """Tell of the last point without a change and the first with it.
 
     Where the nights measured both releases, the first with it may well be older: no night brought it.
@@ -131,7 +131,7 @@ def _tell_beginning(change: ChangePoint) -> Iterator[StoryStep]:
         )
 
 
-def _tell_triage(incident: Incident) -> Iterator[StoryStep]:
+def _describe_triage(incident: Incident) -> Iterator[StoryStep]:
     """Tell what somebody decided; an entry says by whom and until when, but not when it was made."""
     back = incident.came_back_after
     if back is not None:
@@ -143,7 +143,7 @@ def _tell_triage(incident: Incident) -> Iterator[StoryStep]:
         yield StoryStep(when=_NO_DATE, what=f"Triaged: {triage_words(incident.triage)}")
 
 
-def _tell_alerts(incident: Incident, lead: JudgedSeries) -> Iterator[StoryStep]:
+def _describe_alerts(incident: Incident, lead: JudgedSeries) -> Iterator[StoryStep]:
     """Tell on which nights the change of the lead was seen, as far back as the nights were replayed."""
     change = incident.lead
     at = {"earliest": change.earliest, "latest": change.latest}

@@ -25,10 +25,10 @@ from reports.wording import links, wording
 _CANARIES = (CANARY_CPU, CANARY_MEMORY, CANARY_FSYNC, CANARY_LOOPBACK)
 
 
-def batches(scene: SiteContext) -> Iterator[Batch]:
+def batches(context: SiteContext) -> Iterator[Batch]:
     """Yield the page of the method."""
-    used = {head.testbed.name for head in scene.heads.values()}
-    yield batch_of(render_method(scene.catalog, used))
+    used = {head.testbed.name for head in context.heads.values()}
+    yield batch_of(render_method(context.catalog, used))
 
 
 def render_method(catalog: Catalog, used: Collection[str] = ()) -> SiteFile:

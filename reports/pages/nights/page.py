@@ -41,36 +41,36 @@ _Shown: TypeAlias = Mapping[str, object]
 """What a page shows of a night beside its trials, as the template names it."""
 
 
-def batches(scene: SiteContext) -> Iterator[Batch | LazyBatches]:
+def batches(context: SiteContext) -> Iterator[Batch | LazyBatches]:
     """Give the list of all nights, then their pages."""
-    heads = sorted(scene.heads.values(), key=lambda head: (head.started_at, head.id))
-    nights = group_nights(heads, scene.nights)
-    rows = list_nights(nights, without_echoes(scene.judgement.series), scene.heads)
+    heads = sorted(context.heads.values(), key=lambda head: (head.started_at, head.id))
+    nights = group_nights(heads, context.nights)
+    rows = list_nights(nights, without_echoes(context.judgement.series), context.heads)
     yield batch_of(render("nights.html", NIGHTS_PAGE, rows=rows[::-1], replayed=REPLAYED_NIGHTS))
-    judgement = scene.judgement
+    judgement = context.judgement
     beside = _Beside(
         offsets=find_offsets((*judgement.series, *judgement.watched)),
-        moves=find_config_moves(scene.heads, judgement.incidents),
+        moves=find_config_moves(context.heads, judgement.incidents),
     )
     around = zip(rows, (None, *nights), (*nights[1:], None), strict=False)
     while some := tuple(islice(around, _AT_ONCE)):
-        yield LazyBatches(len(some), partial(_batches_of_some, scene, beside, some))
+        yield LazyBatches(len(some), partial(_batches_of_some, context, beside, some))
 
 
 def _batches_of_some(
-    scene: SiteContext,
+    context: SiteContext,
     beside: _Beside,
     some: Collection[tuple[NightRow, MeasuredNight | None, MeasuredNight | None]],
 ) -> Iterator[Batch]:
     by_page = {
         row.night.page: (
             row.night,
-            _show(scene, beside, row) | {"before": _point(before), "after": _point(after)},
+            _show(context, beside, row) | {"before": _point(before), "after": _point(after)},
         )
         for row, before, after in some
     }
-    versions = {page: _digest(scene, *one) for page, one in by_page.items()}
-    yield Batch(versions, partial(_make, scene, by_page))
+    versions = {page: _digest(context, *one) for page, one in by_page.items()}
+    yield Batch(versions, partial(_make, context, by_page))
 
 
 def _point(night: MeasuredNight | None) -> Mapping[str, str] | None:
@@ -78,11 +78,11 @@ def _point(night: MeasuredNight | None) -> Mapping[str, str] | None:
     return {"title": night.title, "page": night.page} if night else None
 
 
-def _show(scene: SiteContext, beside: _Beside, row: NightRow) -> dict[str, object]:
+def _show(context: SiteContext, beside: _Beside, row: NightRow) -> dict[str, object]:
     night = row.night
     return {
         "title": night.title,
-        "summary": summarize_night(night, scene.heads),
+        "summary": summarize_night(night, context.heads),
         "name": night.name,
         "told": explain_told(row.told),
         "events": [(word, tuple(dict.fromkeys(keys))) for word, keys in row.events],
@@ -90,17 +90,17 @@ def _show(scene: SiteContext, beside: _Beside, row: NightRow) -> dict[str, objec
         "offsets": {
             head.id: beside.offsets[head.id] for head in night.trials if head.id in beside.offsets
         },
-        "missing": view_missing(night.plan, scene.heads),
-        "caveat": join_caveats({head.testbed.name for head in night.trials}, scene.caveats),
+        "missing": view_missing(night.plan, context.heads),
+        "caveat": join_caveats({head.testbed.name for head in night.trials}, context.caveats),
     }
 
 
 def _make(
-    scene: SiteContext, by_page: Mapping[str, tuple[MeasuredNight, _Shown]], paths: Collection[str]
+    context: SiteContext, by_page: Mapping[str, tuple[MeasuredNight, _Shown]], paths: Collection[str]
 ) -> Iterator[SiteFile]:
     wanted = [(path, *by_page[path]) for path in sorted(paths)]
     ids = [head.id for _, night, _ in wanted for head in night.trials]
-    known = {trial.id: trial for trial in scene.archive.trials(ids)}
+    known = {trial.id: trial for trial in context.archive.trials(ids)}
     for path, night, shown in wanted:
         trials = [known[head.id] for head in night.trials]
         yield render(
@@ -128,8 +128,8 @@ def _headline(
     return NOTHING, ""
 
 
-def _digest(scene: SiteContext, night: MeasuredNight, shown: _Shown) -> str:
+def _digest(context: SiteContext, night: MeasuredNight, shown: _Shown) -> str:
     """Digest all that the page of a night is made of, without reading its trials."""
     # The lines of its trials are of nothing but what their bundles hold.
-    bundles = scene.digest_of(head.id for head in night.trials)
+    bundles = context.digest_of(head.id for head in night.trials)
     return digest((repr(shown), bundles)) if bundles else ""

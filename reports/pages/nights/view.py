@@ -7,7 +7,7 @@ from datetime import datetime
 from itertools import takewhile
 from typing import TypeAlias
 
-from analysis.detection.detection import tell_outcome
+from analysis.detection.detection import outcome_of
 from analysis.detection.series import nights_of
 from analysis.detection.verdict import Outcome
 from analysis.judging.findings import REPLAYED_NIGHTS, may_be_older
@@ -78,7 +78,7 @@ def list_by_itself(trials: Iterable[TrialHead]) -> list[TrialHead]:
     return [trial for trial in trials if trial.night or trial.purpose not in _IN_TURNS]
 
 
-def find_tonight(trials: Sequence[TrialHead]) -> tuple[TrialHead, ...]:
+def find_current_night(trials: Sequence[TrialHead]) -> tuple[TrialHead, ...]:
     """Return the trials of the newest night; they come in the order of time."""
     by_itself = list_by_itself(trials)
     night = next((trial.night for trial in reversed(by_itself) if trial.night), "")
@@ -126,7 +126,7 @@ def list_nights(
     for judged in series:
         for name, word in _list_events(judged):
             events[name].setdefault(word, []).append(judged.series.key)
-    told = _tell_nights([night.name for night in nights], series, events)
+    told = _describe_nights([night.name for night in nights], series, events)
     return tuple(
         NightRow(
             night=night,
@@ -175,7 +175,7 @@ def summarize_night(night: MeasuredNight, known: Mapping[TrialId, TrialHead]) ->
     return f"{ended:,} of {planned} of suite {night.plan.suite} ended{f': {told}' if told else ''}."
 
 
-def _tell_nights(
+def _describe_nights(
     names: Sequence[str], series: Sequence[JudgedSeries], events: Events
 ) -> Mapping[str, str]:
     """Say what each night told, as far as that is known; `names` are in the order of time."""
@@ -210,7 +210,7 @@ def _list_events(judged: JudgedSeries) -> Iterator[tuple[str, str]]:
         return
     nights = nights_of(judged.series)
     for alert in judged.alerts:
-        outcome = tell_outcome(metric.better, 0.0, 1.0 if alert.rises else -1.0)
+        outcome = outcome_of(metric.better, 0.0, 1.0 if alert.rises else -1.0)
         for night, word in (
             (alert.confirmed_at, outcome.value),
             (alert.provisional_at, "suspected"),

@@ -39,7 +39,7 @@ from reports.pages.releases.medians import (
 )
 from reports.pages.trial.page import find_newest
 from reports.pages.trial.spectrum import draw_course, draw_spectrum
-from reports.pages.trial.times import KINDS, tell_trial
+from reports.pages.trial.times import KINDS, describe_curves
 from reports.site.context import SiteContext, digest
 from reports.site.rendering import render, to_script
 from reports.site.writing import Batch, SiteFile
@@ -118,13 +118,13 @@ _WORDS: Mapping[str, str | Sequence[str]] = {
 }
 
 
-def batches(scene: SiteContext, medians: Medians) -> Iterator[Batch]:
+def batches(context: SiteContext, medians: Medians) -> Iterator[Batch]:
     """Yield the page Compare with all its data."""
     yield Batch(
         {COMPARE_PAGE: "", data_path(_INDEX): ""},
         lambda _: (
-            _render_compare(medians, scene.catalog.detection),
-            to_script(_INDEX, _tell_index(scene, medians)),
+            _render_compare(medians, context.catalog.detection),
+            to_script(_INDEX, _describe_index(context, medians)),
         ),
     )
     with_times = {trial.id: trial for trial in _find_newest(medians)}
@@ -133,19 +133,19 @@ def batches(scene: SiteContext, medians: Medians) -> Iterator[Batch]:
         yield Batch(
             {
                 data_path(variant_data(variant.id)): _digest(
-                    scene, variant, medians, (series, with_times)
+                    context, variant, medians, (series, with_times)
                 )
             },
-            partial(_make_variant, medians, variant, tuple(with_times), scene.catalog.detection),
+            partial(_make_variant, medians, variant, tuple(with_times), context.catalog.detection),
         )
     # The newest have curves on their own pages, which make the same data.
-    newest = find_newest(scene.heads)
+    newest = find_newest(context.heads)
     trials = iter([trial for name, trial in with_times.items() if name not in newest])
     while some := tuple(islice(trials, _AT_ONCE)):
         by_path = {data_path(times_data(trial.id)): trial for trial in some}
         yield Batch(
-            {path: scene.digests.get(trial.id, "") for path, trial in by_path.items()},
-            partial(_make_times, scene, by_path),
+            {path: context.digests.get(trial.id, "") for path, trial in by_path.items()},
+            partial(_make_times, context, by_path),
         )
 
 
@@ -183,13 +183,13 @@ def _choose_preset(medians: Medians) -> tuple[Variant, Variant] | None:
     return next(pairs, None)
 
 
-def _tell_index(scene: SiteContext, medians: Medians) -> dict[str, Any]:
+def _describe_index(context: SiteContext, medians: Medians) -> dict[str, Any]:
     """Return what the script needs to compare any two variants, which it loads one by one.
 
     A series is [measure, page, deviation of one point, persistence, quantile of Student's t], where
     nothing is known of the noise [measure, page].
     """
-    suites = find_suites(scene.heads.values(), scene.catalog, scene.nights)
+    suites = find_suites(context.heads.values(), context.catalog, context.nights)
     compared = {name for one in medians.variants.values() for name in newest_trials(one)}
     shared = {shared_part(key): None for key in medians.series}
     columns = sorted({(key.metric, key.statistic) for key in shared}, key=column_order)
@@ -198,10 +198,10 @@ def _tell_index(scene: SiteContext, medians: Medians) -> dict[str, Any]:
     places = {key: place for place, key in enumerate(measures)}
     return {
         "variants": {
-            variant.id: _tell_variant(variant, medians) for variant in medians.variants.values()
+            variant.id: _describe_variant(variant, medians) for variant in medians.variants.values()
         },
-        "columns": [_tell_column(column, scene.catalog.detection) for column in columns],
-        "measures": [_tell_measure(key, columns) for key in measures],
+        "columns": [_describe_column(column, context.catalog.detection) for column in columns],
+        "measures": [_describe_measure(key, columns) for key in measures],
         "series": {
             _series_id(key): [
                 places[shared_part(key)],
@@ -218,7 +218,7 @@ def _tell_index(scene: SiteContext, medians: Medians) -> dict[str, Any]:
         "medianCost": MEDIAN_COST,
         "words": _WORDS,
         "badges": {name: asdict(badge) for name, badge in _BADGES.items()},
-        "comparisons": [_tell_comparison(one) for one in scene.comparisons],
+        "comparisons": [_describe_comparison(one) for one in context.comparisons],
         "commands": {
             experiment: shlex.join(
                 (
@@ -249,13 +249,13 @@ def _find_newest(medians: Medians) -> Iterator[TrialHead]:
 
 
 def _digest(
-    scene: SiteContext, variant: Variant, medians: Medians, shared: tuple[str, Collection[TrialId]]
+    context: SiteContext, variant: Variant, medians: Medians, shared: tuple[str, Collection[TrialId]]
 ) -> str:
     """Digest all that the cells of a variant are made of: trials, changes, which series there are."""
     series, with_times = shared
-    contents = scene.digest_of(trial.id for trial in variant.trials)
+    contents = context.digest_of(trial.id for trial in variant.trials)
     shown = [trial.id for trial in newest_trials(variant).values() if trial.id in with_times]
-    changed = digest_changes(variant, medians, scene.catalog.detection)
+    changed = digest_changes(variant, medians, context.catalog.detection)
     return digest((series, contents, changed, *shown)) if contents else ""
 
 
@@ -279,21 +279,21 @@ def _make_variant(
     settings: Detection,
     _: Collection[str],
 ) -> Iterator[SiteFile]:
-    yield to_script(variant_data(variant.id), tell_cells(variant, medians, with_times, settings))
+    yield to_script(variant_data(variant.id), describe_cells(variant, medians, with_times, settings))
 
 
 def _make_times(
-    scene: SiteContext, by_path: Mapping[str, TrialHead], paths: Collection[str]
+    context: SiteContext, by_path: Mapping[str, TrialHead], paths: Collection[str]
 ) -> Iterator[SiteFile]:
     wanted = [by_path[path].id for path in paths]
     found: defaultdict[TrialId, list[Recording]] = defaultdict(list)
-    for recording in scene.archive.recordings(wanted, *KINDS):
+    for recording in context.archive.recordings(wanted, *KINDS):
         found[recording.trial].append(recording)
-    for trial in scene.archive.trials(wanted):
-        yield to_script(times_data(trial.id), tell_trial(trial, found[trial.id]))
+    for trial in context.archive.trials(wanted):
+        yield to_script(times_data(trial.id), describe_curves(trial, found[trial.id]))
 
 
-def tell_cells(
+def describe_cells(
     variant: Variant, medians: Medians, with_times: Sequence[str], settings: Detection
 ) -> dict[str, Any]:
     """Return the cells of a variant, and its newest trials.
@@ -344,7 +344,7 @@ def _pair_words(before: Variant, after: Variant) -> str:
     return f"{release.system} {release.line}, {before.release.version} → {release.version}, {config}"
 
 
-def _tell_variant(variant: Variant, medians: Medians) -> dict[str, Any]:
+def _describe_variant(variant: Variant, medians: Medians) -> dict[str, Any]:
     before = medians.before.get(variant.id)
     release, first, last = variant.release, variant.trials[0], variant.trials[-1]
     return {
@@ -362,7 +362,7 @@ def _tell_variant(variant: Variant, medians: Medians) -> dict[str, Any]:
     }
 
 
-def _tell_column(column: tuple[str, str], settings: Detection) -> dict[str, Any]:
+def _describe_column(column: tuple[str, str], settings: Detection) -> dict[str, Any]:
     metric, statistic = column
     return {
         "title": heading(metric_words(metric, statistic)),
@@ -373,7 +373,7 @@ def _tell_column(column: tuple[str, str], settings: Detection) -> dict[str, Any]
     }
 
 
-def _tell_measure(key: SeriesKey, columns: Sequence[tuple[str, str]]) -> dict[str, Any]:
+def _describe_measure(key: SeriesKey, columns: Sequence[tuple[str, str]]) -> dict[str, Any]:
     title, note = group_words(key)
     return {
         "workload": title,
@@ -385,7 +385,7 @@ def _tell_measure(key: SeriesKey, columns: Sequence[tuple[str, str]]) -> dict[st
     }
 
 
-def _tell_comparison(one: ComparisonResult) -> dict[str, Any]:
+def _describe_comparison(one: ComparisonResult) -> dict[str, Any]:
     told = summarize_result(one)
     return {
         "sides": [

@@ -94,16 +94,18 @@ class Measuring:
         ]
 
 
-def batches(scene: SiteContext) -> Iterator[Batch]:
+def batches(context: SiteContext) -> Iterator[Batch]:
     """Yield the list and the pages of all releases, and the page Compare."""
-    medians = read_medians(scene.heads.values(), (*scene.judgement.series, *scene.judgement.watched))
-    releases = find_releases(scene.heads.values(), medians, scene.judgement.incidents)
-    yield from compare.batches(scene, medians)
+    medians = read_medians(
+        context.heads.values(), (*context.judgement.series, *context.judgement.watched)
+    )
+    releases = find_releases(context.heads.values(), medians, context.judgement.incidents)
+    yield from compare.batches(context, medians)
     yield Batch({RELEASES_PAGE: ""}, lambda _: [_render_list(releases, medians)])
     noise = _digest_noise(medians)
     for one in releases:
-        version = _digest_release(scene, one, medians, noise)
-        yield Batch({release_page(*one.name): version}, partial(_make_release, scene, one, medians))
+        version = _digest_release(context, one, medians, noise)
+        yield Batch({release_page(*one.name): version}, partial(_make_release, context, one, medians))
 
 
 def find_releases(
@@ -165,52 +167,52 @@ def name_comparison(before: Variant | None, newest: Variant) -> str:
 
 
 def _make_release(
-    scene: SiteContext, one: Measuring, medians: Medians, _: Collection[str]
+    context: SiteContext, one: Measuring, medians: Medians, _: Collection[str]
 ) -> Iterator[SiteFile]:
     variants = []
     for variant in reversed(one.variants):
         heat, left_out = None, 0
         if before := medians.before.get(variant.id):
             pair = HeatPair(before=medians.measured[before.id], after=medians.measured[variant.id])
-            heat, left_out = leave_out_calm(view_heatmap([pair], scene.catalog.detection), _MOST_ROWS)
+            heat, left_out = leave_out_calm(view_heatmap([pair], context.catalog.detection), _MOST_ROWS)
         variants.append((variant, before, heat, left_out))
     yield render(
         "release.html",
         release_page(*one.name),
         one=one,
-        incidents=_view_incidents(one, scene),
+        incidents=_view_incidents(one, context),
         variants=variants,
         shown=one.trials[: -_MOST_TRIALS - 1 : -1],
         count_trials=_COUNT,
-        caveat=join_caveats({trial.testbed.name for trial in one.trials}, scene.caveats),
+        caveat=join_caveats({trial.testbed.name for trial in one.trials}, context.caveats),
         legend=LEGEND,
     )
 
 
-def _view_incidents(one: Measuring, scene: SiteContext) -> tuple[Attention, ...]:
+def _view_incidents(one: Measuring, context: SiteContext) -> tuple[Attention, ...]:
     """Tell of the incidents with a change at a release, with links from its page."""
-    told = view_incidents(one.incidents, scene.heads, scene.settings)
+    told = view_incidents(one.incidents, context.heads, context.settings)
     return tuple(replace(attention, page=f"../{attention.page}") for attention in told)
 
 
 def _digest_release(
-    scene: SiteContext, one: Measuring, medians: Medians, noise: Mapping[tuple[str, ...], str]
+    context: SiteContext, one: Measuring, medians: Medians, noise: Mapping[tuple[str, ...], str]
 ) -> str:
     """Digest all that the page of a release is made of, without comparing anything."""
     before = [medians.before.get(variant.id) for variant in one.variants]
     variants: list[Variant] = [*one.variants, *filter(None, before)]
     trials = dict.fromkeys((*one.trials, *(trial for each in variants for trial in each.trials)))
-    if not (contents := scene.digest_of(trial.id for trial in trials)):
+    if not (contents := context.digest_of(trial.id for trial in trials)):
         return ""
     testbeds = sorted({trial.testbed.name for trial in one.trials})
     parts = (
         contents,
         *(variant.id for variant in variants),
         *sorted({noise.get(variant.branch, "") for variant in variants}),
-        *(compare.digest_changes(variant, medians, scene.catalog.detection) for variant in variants),
-        *(scene.caveats.get(name, "unknown") for name in testbeds),
-        repr(_view_incidents(one, scene)),
-        repr(scene.catalog.detection),
+        *(compare.digest_changes(variant, medians, context.catalog.detection) for variant in variants),
+        *(context.caveats.get(name, "unknown") for name in testbeds),
+        repr(_view_incidents(one, context)),
+        repr(context.catalog.detection),
     )
     return digest(parts)
 

@@ -35,27 +35,27 @@ _WINDOWS = 12
 """Of a phase that is drawn over time: those of an hour each, in a soak of twelve."""
 
 
-def batches(scene: SiteContext) -> Iterator[Batch]:
+def batches(context: SiteContext) -> Iterator[Batch]:
     """Yield the pages of all reproduced reports."""
-    series = frozenset(judged.series.key for judged in scene.judgement.series)
-    for found in find_reproductions(scene.catalog.reports, scene.heads.values()):
+    series = frozenset(judged.series.key for judged in context.judgement.series)
+    for found in find_reproductions(context.catalog.reports, context.heads.values()):
         page = reproduction_page(found.name)
-        yield Batch({page: _digest(scene, found, series)}, partial(_make, scene, found, series))
+        yield Batch({page: _digest(context, found, series)}, partial(_make, context, found, series))
 
 
 def _make(
-    scene: SiteContext, found: Reproduction, series: Collection[SeriesKey], _: Collection[str]
+    context: SiteContext, found: Reproduction, series: Collection[SeriesKey], _: Collection[str]
 ) -> Iterator[SiteFile]:
     newest = [head.id for head in choose_newest(found.trials, _MOST_READ)]
-    measured = gather(scene.archive.trials(newest))
-    drawn = [one for course in found.report.courses for one in _draw(scene, course, measured)]
+    measured = gather(context.archive.trials(newest))
+    drawn = [one for course in found.report.courses for one in _draw(context, course, measured)]
     yield render_reproduction(
         found,
         measured,
         drawn,
-        topologies=scene.catalog.topologies,
-        workloads=scene.catalog.workloads,
-        caveats=scene.caveats,
+        topologies=context.catalog.topologies,
+        workloads=context.catalog.workloads,
+        caveats=context.caveats,
         series=series,
     )
 
@@ -161,7 +161,7 @@ def _find_series(
 
 
 def _draw(
-    scene: SiteContext, course: PublishedCourse, measured: Sequence[MeasuredSetting]
+    context: SiteContext, course: PublishedCourse, measured: Sequence[MeasuredSetting]
 ) -> Iterator[Drawn]:
     """Cut what the newest trial of a course recorded, by operation where it names some."""
     trials = [
@@ -177,7 +177,7 @@ def _draw(
     trial = max(trials, key=lambda one: (one.started_at, one.id))
     recordings = [
         one
-        for one in scene.archive.recordings([trial.id], RESPONSE_TIME.name)
+        for one in context.archive.recordings([trial.id], RESPONSE_TIME.name)
         if not course.phases or one.phase in course.phases
     ]
     for operation in operations:
@@ -196,9 +196,9 @@ def _draw(
             yield Drawn(course=course, operation=operation, windows=windows, drift=drift)
 
 
-def _digest(scene: SiteContext, found: Reproduction, series: Collection[SeriesKey]) -> str:
+def _digest(context: SiteContext, found: Reproduction, series: Collection[SeriesKey]) -> str:
     """Digest all that a page is made of, without reading a trial."""
-    if not (contents := scene.digest_of(head.id for head in found.trials)):
+    if not (contents := context.digest_of(head.id for head in found.trials)):
         return ""
     names = {head.workload.name for head in found.trials}
     plain = {unscaled_name(name) for name in names}
@@ -206,10 +206,10 @@ def _digest(scene: SiteContext, found: Reproduction, series: Collection[SeriesKe
         contents,
         repr(found.report),
         repr(found.trials),
-        repr(sorted(scene.catalog.topologies.items())),
-        repr([one for name, one in sorted(scene.catalog.workloads.items()) if name in plain]),
+        repr(sorted(context.catalog.topologies.items())),
+        repr([one for name, one in sorted(context.catalog.workloads.items()) if name in plain]),
         *(
-            caveat_words(name, scene.caveats)
+            caveat_words(name, context.caveats)
             for name in sorted({it.testbed.name for it in found.trials})
         ),
         *sorted(repr(key) for key in series if key.workload.partition("@")[0] in names),

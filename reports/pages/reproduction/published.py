@@ -158,7 +158,7 @@ def view_table(table: PublishedTable, matched: Matched) -> TableBeside:
             for title, columns, rows in _list_shapes(table, matched.report)
             if (lines := beside.compare(rows))
         ),
-        missing=beside.tell_missing(),
+        missing=beside.describe_missing(),
     )
 
 
@@ -199,7 +199,7 @@ class _Beside:
         )
         return tuple(line for line in lines if line.says_something)
 
-    def tell_missing(self) -> tuple[str, ...]:
+    def describe_missing(self) -> tuple[str, ...]:
         """Tell each reason for which cells have no value, with the cells that it is true of."""
         places = {reason: self._name(them) for reason, them in self._not_measured.items()}
         told = places | {reason: [*them] for reason, them in self._refused.items()}

@@ -36,26 +36,26 @@ _MOST = 120
 """Characters of a name or a remark: enough to tell, and a hostile one fills no page."""
 
 
-def batches(scene: SiteContext) -> Iterator[Batch]:
+def batches(context: SiteContext) -> Iterator[Batch]:
     """Yield the index."""
-    yield Batch({data_path(_NAME): ""}, lambda _: (to_script(_NAME, index_all(scene)),))
+    yield Batch({data_path(_NAME): ""}, lambda _: (to_script(_NAME, index_all(context)),))
 
 
-def index_all(scene: SiteContext) -> tuple[tuple[str, tuple[Entry, ...]], ...]:
+def index_all(context: SiteContext) -> tuple[tuple[str, tuple[Entry, ...]], ...]:
     """Return all that can be found, by kind; of equal fits, the kind listed first comes first."""
-    heads = scene.heads.values()
+    heads = context.heads.values()
     kinds = (
         ("Page", (_entry(entry.name, "", entry.page) for entry in NAVIGATION)),
         ("System", _systems(heads)),
         ("Experiment", _experiments(heads)),
         ("Workload", _workloads(heads)),
         ("Release", _releases(heads)),
-        ("Incident", _incidents(scene.judgement)),
+        ("Incident", _incidents(context.judgement)),
         ("Night", _nights(heads)),
-        ("Comparison", _comparisons(scene.comparisons)),
-        ("Bisection", _bisections(scene.bisections)),
-        ("Series", _series(scene.judgement.series, scene.heads)),
-        ("Testbed", _series(scene.judgement.watched, scene.heads)),
+        ("Comparison", _comparisons(context.comparisons)),
+        ("Bisection", _bisections(context.bisections)),
+        ("Series", _series(context.judgement.series, context.heads)),
+        ("Testbed", _series(context.judgement.watched, context.heads)),
     )
     return tuple((kind, tuple(entries)) for kind, entries in kinds)
 

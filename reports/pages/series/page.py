@@ -32,21 +32,21 @@ from reports.pages.series.track import Track, TrackKey, find_tracks, track_data,
 from reports.site.context import SiteContext, digest
 from reports.site.rendering import render, to_script
 from reports.site.writing import Batch, LazyBatches, SiteFile
-from reports.wording.beginnings import Chain, find_chain, tell_change
 from reports.wording.changes import (
     ChangeRow,
+    RetractedRow,
     ScatterRow,
     Slope,
-    WithdrawnRow,
     by_change,
     view_changes,
+    view_retracted,
     view_scatter,
     view_slopes,
-    view_withdrawn,
 )
 from reports.wording.links import data_path, series_page, series_stem
 from reports.wording.sensitivity import Sensitivity, view_sensitivity
 from reports.wording.series_list import Lead, lead_series
+from reports.wording.series_resets import Chain, describe_reset, find_chain
 from reports.wording.wording import (
     OUTCOME_BADGES,
     WATCH_BADGE,
@@ -110,7 +110,7 @@ class ShownSeries:
     changes: tuple[ChangeRow, ...]
     slopes: tuple[Slope, ...]
     scatter: tuple[ScatterRow, ...]
-    withdrawn: tuple[WithdrawnRow, ...]
+    withdrawn: tuple[RetractedRow, ...]
     segments: tuple[Segment, ...]
     references: tuple[Reference, ...]
     neighbours: tuple[tuple[str, SeriesKey], ...]
@@ -127,7 +127,7 @@ class ShownSeries:
 class _Shared:
     """What the pages of all series are made with."""
 
-    scene: SiteContext
+    context: SiteContext
     incidents: Mapping[tuple[SeriesKey, int], Incident]
     tracks: Mapping[TrackKey, Track]
     places: Mapping[TrackKey, Mapping[TrialId, int]]
@@ -139,24 +139,24 @@ class _Shared:
     caveat: Callable[[tuple[TrialId, ...]], str]
 
 
-def batches(scene: SiteContext) -> Iterator[LazyBatches]:
+def batches(context: SiteContext) -> Iterator[LazyBatches]:
     """Yield the pages of all series: the judged ones, then those that watch the testbed."""
-    judged, watched = scene.judgement.series, scene.judgement.watched
-    tracks = find_tracks((*judged, *watched), scene.heads, scene.nights)
+    judged, watched = context.judgement.series, context.judgement.watched
+    tracks = find_tracks((*judged, *watched), context.heads, context.nights)
     shared = _Shared(
-        scene=scene,
-        incidents=by_change(scene.judgement.incidents),
+        context=context,
+        incidents=by_change(context.judgement.incidents),
         tracks=tracks,
         places={
             key: {slot.trial: place for place, slot in enumerate(track.slots)}
             for key, track in tracks.items()
         },
-        versions={key: _digest_of_track(scene, track) for key, track in tracks.items()},
+        versions={key: _digest_of_track(context, track) for key, track in tracks.items()},
         lines=_find_lines(judged),
-        references=scene.catalog.references,
+        references=context.catalog.references,
         chain=find_chain(one.series for one in (*judged, *watched)),
-        digest=lru_cache(_TRACKS_AT_HAND)(scene.digest_of),
-        caveat=lru_cache(_TRACKS_AT_HAND)(partial(_find_caveat, scene)),
+        digest=lru_cache(_TRACKS_AT_HAND)(context.digest_of),
+        caveat=lru_cache(_TRACKS_AT_HAND)(partial(_find_caveat, context)),
     )
     yield LazyBatches(len(tracks), lambda: (_batch_of_tracks(shared),))
     for all_of_them, is_watch in ((judged, False), (watched, True)):
@@ -185,33 +185,33 @@ def _batch_of_tracks(shared: _Shared) -> Batch:
     def make(paths: Collection[str]) -> Iterator[SiteFile]:
         wanted = [by_path[path] for path in paths]
         orders = [order for track in wanted for order in (track.slots, track.in_time)]
-        moves = shared.scene.archive.moves([[slot.trial for slot in order] for order in orders])
+        moves = shared.context.archive.moves([[slot.trial for slot in order] for order in orders])
         for number, track in enumerate(wanted):
             of_track = track_data(
-                track, moves[2 * number], moves[2 * number + 1], shared.scene.settings
+                track, moves[2 * number], moves[2 * number + 1], shared.context.settings
             )
             yield to_script(track.stem, of_track)
 
     return Batch({path: shared.versions[track.key] for path, track in by_path.items()}, make)
 
 
-def _digest_of_track(scene: SiteContext, track: Track) -> str:
-    parts = [f"{slot.trial} {scene.digests.get(slot.trial, slot.why)}" for slot in track.slots]
-    return digest((*parts, *map(series_stem, track.series), repr(scene.settings)))
+def _digest_of_track(context: SiteContext, track: Track) -> str:
+    parts = [f"{slot.trial} {context.digests.get(slot.trial, slot.why)}" for slot in track.slots]
+    return digest((*parts, *map(series_stem, track.series), repr(context.settings)))
 
 
 def _batch_of_one(shared: _Shared, judged: JudgedSeries, *, is_watch: bool) -> Batch:
-    scene, key = shared.scene, judged.series.key
+    context, key = shared.context, judged.series.key
     view = show_series(
         judged,
-        scene.heads,
-        settings=scene.catalog.detection,
+        context.heads,
+        settings=context.catalog.detection,
         incidents=shared.incidents,
         caveat=shared.caveat(judged.series.points.trials),
         is_watch=is_watch,
         references=shared.references,
         chain=shared.chain,
-        changed=scene.settings,
+        changed=context.settings,
     )
     version = _digest_of_series(shared, judged, view)
     return Batch(
@@ -229,8 +229,8 @@ def _digest_of_series(shared: _Shared, judged: JudgedSeries, view: ShownSeries) 
     return digest((repr(view), repr(_lines_of(shared, judged)), of_track, of_points))
 
 
-def _find_caveat(scene: SiteContext, trials: Sequence[TrialId]) -> str:
-    return join_caveats({scene.heads[trial].testbed.name for trial in trials}, scene.caveats)
+def _find_caveat(context: SiteContext, trials: Sequence[TrialId]) -> str:
+    return join_caveats({context.heads[trial].testbed.name for trial in trials}, context.caveats)
 
 
 def _lines_of(shared: _Shared, judged: JudgedSeries) -> Sequence[SeriesKey]:
@@ -241,7 +241,7 @@ def _lines_of(shared: _Shared, judged: JudgedSeries) -> Sequence[SeriesKey]:
 def _make(
     shared: _Shared, judged: JudgedSeries, view: ShownSeries, _: Collection[str]
 ) -> Iterator[SiteFile]:
-    key, bounds = view.key, shared.scene.bounds
+    key, bounds = view.key, shared.context.bounds
     rows = rows_of_points(judged, bounds)
     yield render("series.html", series_page(key), page=view, rows=rows, newest=NEWEST_ROWS)
     track = track_of(key)
@@ -296,7 +296,7 @@ def show_series(
         changes=changes,
         slopes=view_slopes(judged),
         scatter=view_scatter(judged),
-        withdrawn=view_withdrawn(judged),
+        withdrawn=view_retracted(judged),
         segments=segments,
         references=references_for(key, references),
         neighbours=tuple(_find_neighbours(key, points, chain)),
@@ -347,11 +347,11 @@ def _find_neighbours(key: SeriesKey, points: Points, chain: Chain) -> Iterator[t
     if key in chain.before:
         before = chain.before[key]
         since = f"{moment(min(one.started_at for one in points.occasions)).day}: " if points else ""
-        change = tell_change(before, key)
+        change = describe_reset(before, key)
         yield f"Begins here, {since}{change} Its predecessor is the series of", before
     if key in chain.after:
         after = chain.after[key]
-        yield f"Ends here: {tell_change(key, after)} It goes on as the series of", after
+        yield f"Ends here: {describe_reset(key, after)} It goes on as the series of", after
 
 
 def _find_segments(judged: JudgedSeries) -> tuple[Segment, ...]:

@@ -61,7 +61,7 @@ class _Page:
     main: Markup
 
 
-def write_single_file(scene: SiteContext, experiment: str, target: Path) -> None:
+def write_single_file(context: SiteContext, experiment: str, target: Path) -> None:
     """Write all that is known of an experiment as one HTML file, in one step.
 
     Raises:
@@ -70,7 +70,7 @@ def write_single_file(scene: SiteContext, experiment: str, target: Path) -> None
 
     """
     check_target_file(target)
-    content = render_single_file(scene, experiment)
+    content = render_single_file(context, experiment)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         prefix = f".new-{target.name}-"
@@ -117,29 +117,31 @@ def _is_ours(target: Path) -> bool:
     return beginning.startswith(b"<!doctype html>") and _TAG.encode() in beginning
 
 
-def render_single_file(scene: SiteContext, experiment: str) -> bytes:
+def render_single_file(context: SiteContext, experiment: str) -> bytes:
     """Give the file of an experiment.
 
     Raises:
         UsageError: no trial of such an experiment is in the history.
 
     """
-    known = sorted({head.experiment for head in scene.heads.values()})
+    known = sorted({head.experiment for head in context.heads.values()})
     if experiment not in known:
         raise UsageError(
             f"no experiment {experiment!r} was ever measured; "
             + (f"there is: {', '.join(known)}" if known else "the history is empty")
         )
-    part = _narrow(scene, experiment)
+    part = _narrow(context, experiment)
     keys = {one.series.key for one in part.judgement.series}
     told = [
-        one for one in scene.judgement.incidents if keys & {change.series.key for change in one.changes}
+        one
+        for one in context.judgement.incidents
+        if keys & {change.series.key for change in one.changes}
     ]
     made = [
         *_make_all(series.batches(part)),
         *_make_all(trials.batches(part, _WITH_CURVES)),
         *_make_all(method.batches(part)),
-        *_pick(incidents.batches(scene), {incident_page(one.name) for one in told}),
+        *_pick(incidents.batches(context), {incident_page(one.name) for one in told}),
     ]
     groups = group_series(part.judgement.series, part.heads)
     counted = group_series(without_echoes(part.judgement.series), part.heads)
@@ -161,12 +163,12 @@ def render_single_file(scene: SiteContext, experiment: str) -> bytes:
         verdict=_find_verdict(counted, experiment),
         summary=_summarize(part, counted, count(len(told), "incident")),
         newest=moment(max(head.finished_at for head in part.heads.values())),
-        built=moment(scene.now),
-        caveats=sorted({scene.caveats.get(one.testbed.name, "") for one in part.heads.values()}),
+        built=moment(context.now),
+        caveats=sorted({context.caveats.get(one.testbed.name, "") for one in part.heads.values()}),
         series=[judged for group in groups for judged in group.series],
         incidents=[
             (f"{one.subject}: {one.text}", one.page)
-            for one in view_incidents(told, scene.heads, scene.settings)
+            for one in view_incidents(told, context.heads, context.settings)
         ],
         trials=sorted(part.heads.values(), key=lambda head: (head.started_at, head.id), reverse=True),
     ).content
@@ -187,9 +189,9 @@ def _summarize(part: SiteContext, groups: Sequence[ExperimentGroup], incidents: 
     return sentence(f"{verdict}; {incidents}, {count(len(part.heads), 'trial')}")
 
 
-def _narrow(scene: SiteContext, experiment: str) -> SiteContext:
-    """Give a scene of one experiment alone, whose incidents are still those of all."""
-    heads = {one: head for one, head in scene.heads.items() if head.experiment == experiment}
+def _narrow(context: SiteContext, experiment: str) -> SiteContext:
+    """Give a context of one experiment alone, whose incidents are still those of all."""
+    heads = {one: head for one, head in context.heads.items() if head.experiment == experiment}
     # A series without a point has no trial that tells, but its key says what was to be measured.
     measured = {
         (
@@ -207,9 +209,9 @@ def _narrow(scene: SiteContext, experiment: str) -> SiteContext:
             return series.points[-1].trial in heads
         return (key.system, key.topology, key.config, key.workload) in measured
 
-    judged = tuple(one for one in scene.judgement.series if is_part(one.series))
-    judgement = replace(scene.judgement, series=judged, watched=())
-    return replace(scene, heads=heads, judgement=judgement, bundles=None)
+    judged = tuple(one for one in context.judgement.series if is_part(one.series))
+    judgement = replace(context.judgement, series=judged, watched=())
+    return replace(context, heads=heads, judgement=judgement, bundles=None)
 
 
 def _make_all(batches: Iterable[Batch | LazyBatches]) -> Iterator[SiteFile]:

@@ -51,7 +51,7 @@ def list_movements(watched: Iterable[JudgedSeries]) -> Iterator[Movement]:
             yield Movement(series=key, badge=spread.badge, between=spread.between, text=text)
 
 
-def tells_most(key: SeriesKey, settings: Detection) -> bool:
+def is_most_informative(key: SeriesKey, settings: Detection) -> bool:
     """Tell whether a watching series is one of those that are shown first."""
     if is_canary(key):
         return key.statistic == TYPICAL

@@ -25,7 +25,7 @@ from reports.pages.trial.differences import compare_facts, find_previous, list_d
 from reports.pages.trial.phases import find_phases, sum_measured
 from reports.pages.trial.spectrum import ONE, draw_course, draw_spectrum
 from reports.pages.trial.steps import draw_steps, view_steps
-from reports.pages.trial.times import KINDS, tell_trial
+from reports.pages.trial.times import KINDS, describe_curves
 from reports.pages.trial.validity import apply_rules
 from reports.pages.trial.values import (
     find_echoes,
@@ -185,49 +185,52 @@ def find_newest(heads: Iterable[TrialId], most: int = WITH_CURVES) -> frozenset[
     return frozenset(list(heads)[-most:])
 
 
-def batches(scene: SiteContext, with_curves: int = WITH_CURVES) -> Iterator[Batch | LazyBatches]:
+def batches(context: SiteContext, with_curves: int = WITH_CURVES) -> Iterator[Batch | LazyBatches]:
     """Yield the pages of all trials, the newest of them with curves."""
     reproductions: defaultdict[TrialId, list[Reproduction]] = defaultdict(list)
-    for found in find_reproductions(scene.catalog.reports, scene.heads.values()):
+    for found in find_reproductions(context.catalog.reports, context.heads.values()):
         for head in found.trials:
             reproductions[head.id].append(found)
     around = _Surroundings(
-        links=_Links((*scene.judgement.series, *scene.judgement.watched)),
-        bundles=_list_bundles(scene.bundles),
-        caveats=scene.caveats,
-        previous=find_previous(scene.heads.values()),
-        contents=read_contents(scene.catalog),
-        nights={night.id: (night,) for night in reversed(scene.nights)},
+        links=_Links((*context.judgement.series, *context.judgement.watched)),
+        bundles=_list_bundles(context.bundles),
+        caveats=context.caveats,
+        previous=find_previous(context.heads.values()),
+        contents=read_contents(context.catalog),
+        nights={night.id: (night,) for night in reversed(context.nights)},
         reproductions=reproductions,
-        newest=find_newest(scene.heads, with_curves),
-        beginnings=find_beginnings(scene.judgement.incidents),
+        newest=find_newest(context.heads, with_curves),
+        beginnings=find_beginnings(context.judgement.incidents),
     )
     charts = {"spectrum": draw_spectrum(ONE), "p99": draw_course("p99", ONE)}
     charts["rate"] = draw_course("rate", ONE)
     yield batch_of(to_script(_CHARTS, charts))
-    heads = iter(scene.heads.values())
+    heads = iter(context.heads.values())
     while some := tuple(islice(heads, _AT_ONCE)):
         by_page = {trial_page(head.id): head for head in some}
-        yield LazyBatches(len(by_page), partial(_batches_of_some, scene, by_page, around))
+        yield LazyBatches(len(by_page), partial(_batches_of_some, context, by_page, around))
 
 
 def _batches_of_some(
-    scene: SiteContext, by_page: Mapping[str, TrialHead], around: _Surroundings
+    context: SiteContext, by_page: Mapping[str, TrialHead], around: _Surroundings
 ) -> Iterator[Batch]:
     yield Batch(
-        {page: _digest(scene, head, around) for page, head in by_page.items()},
-        partial(_make, scene, by_page, around),
+        {page: _digest(context, head, around) for page, head in by_page.items()},
+        partial(_make, context, by_page, around),
     )
 
 
 def _make(
-    scene: SiteContext, by_page: Mapping[str, TrialHead], around: _Surroundings, paths: Collection[str]
+    context: SiteContext,
+    by_page: Mapping[str, TrialHead],
+    around: _Surroundings,
+    paths: Collection[str],
 ) -> Iterator[SiteFile]:
     wanted = {by_page[path].id for path in paths}
     before = {around.previous[one] for one in wanted if one in around.previous}
-    known = {trial.id: trial for trial in scene.archive.trials(sorted(wanted | before))}
+    known = {trial.id: trial for trial in context.archive.trials(sorted(wanted | before))}
     drawn = dict(
-        _decode(scene, [trial for trial in known.values() if trial.id in wanted & around.newest])
+        _decode(context, [trial for trial in known.values() if trial.id in wanted & around.newest])
     )
     for trial in known.values():
         if trial.id in wanted:
@@ -237,12 +240,12 @@ def _make(
             yield render_trial(
                 trial,
                 series=around.links.of(trial.id),
-                files=list_bundle(scene.bundles, trial.id, scene.target) if scene.bundles else (),
-                reproduce=reproduce_command(trial, scene.catalog, around.nights.get(trial.night, ())),
+                files=list_bundle(context.bundles, trial.id, context.target) if context.bundles else (),
+                reproduce=reproduce_command(trial, context.catalog, around.nights.get(trial.night, ())),
                 caveats=around.caveats,
                 contents=around.contents,
                 previous=known.get(around.previous.get(trial.id, _NONE)),
-                bundle_sha256=scene.digests.get(trial.id, ""),
+                bundle_sha256=context.digests.get(trial.id, ""),
                 reproductions=around.reproductions.get(trial.id, ()),
                 begins=around.beginnings.get(trial.id, ()),
                 has_curves=bool(curves["times"]),
@@ -256,14 +259,14 @@ def _make(
                 )
 
 
-def _decode(scene: SiteContext, trials: Iterable[Trial]) -> Iterator[tuple[TrialId, dict[str, Any]]]:
+def _decode(context: SiteContext, trials: Iterable[Trial]) -> Iterator[tuple[TrialId, dict[str, Any]]]:
     """Yield what the curves of trials are drawn from; few at a time, since histograms are large."""
     rest = iter(trials)
     while some := tuple(islice(rest, _DECODED_AT_ONCE)):
         found: defaultdict[TrialId, list[Recording]] = defaultdict(list)
-        for recording in scene.archive.recordings([trial.id for trial in some], *KINDS):
+        for recording in context.archive.recordings([trial.id for trial in some], *KINDS):
             found[recording.trial].append(recording)
-        yield from ((trial.id, tell_trial(trial, found[trial.id])) for trial in some)
+        yield from ((trial.id, describe_curves(trial, found[trial.id])) for trial in some)
 
 
 def render_trial(
@@ -327,14 +330,14 @@ def has_chart(trial: Trial) -> bool:
     return any(step.response_time_p99_ms is not None for step in trial.steps)
 
 
-def _digest(scene: SiteContext, head: TrialHead, around: _Surroundings) -> str:
+def _digest(context: SiteContext, head: TrialHead, around: _Surroundings) -> str:
     """Digest all that the page of a trial is made of, without reading the trial."""
-    own = scene.digests.get(head.id, "")
+    own = context.digests.get(head.id, "")
     parts = (
         own,
-        scene.digests.get(around.previous.get(head.id, _NONE), ""),
+        context.digests.get(around.previous.get(head.id, _NONE), ""),
         around.caveats.get(head.testbed.name, "unknown"),
-        reproduce_command(head, scene.catalog, around.nights.get(head.night, ())),
+        reproduce_command(head, context.catalog, around.nights.get(head.night, ())),
         str(head.id in around.bundles),
         str(head.id in around.newest),
         # Equal names and contents are equal files, so what has changed since says it all.

@@ -20,14 +20,14 @@ _OF_CANARIES = "p50"
 _KEPT_DIGITS = 6
 
 
-def tell_trial(trial: Trial, recordings: Iterable[Recording]) -> dict[str, Any]:
+def describe_curves(trial: Trial, recordings: Iterable[Recording]) -> dict[str, Any]:
     """Give all that is shown of a trial beside another one; times in ms, rates in ops/s.
 
     A level is [percentile, ms]; a second is [iteration, start in s, ops/s, p50 ms, p99 ms, max ms].
     """
     return {
-        "times": [_tell_recording(one) for one in recordings],
-        "diagnostics": list(_tell_diagnostics(trial)),
+        "times": [_describe_recording(one) for one in recordings],
+        "diagnostics": list(_describe_diagnostics(trial)),
         "facts": [
             [fact.host, fact.name, fact.value]
             for fact in trial.environment_before
@@ -36,7 +36,7 @@ def tell_trial(trial: Trial, recordings: Iterable[Recording]) -> dict[str, Any]:
     }
 
 
-def _tell_recording(recording: Recording) -> dict[str, Any]:
+def _describe_recording(recording: Recording) -> dict[str, Any]:
     """Tell of one operation in one phase; `problem` says why nothing can be told."""
     title = f"{heading(recording.operation)} {phase_words(recording.phase)}"
     try:
@@ -65,7 +65,7 @@ def _tell_recording(recording: Recording) -> dict[str, Any]:
     }
 
 
-def _tell_diagnostics(trial: Trial) -> Iterator[Sequence[str]]:
+def _describe_diagnostics(trial: Trial) -> Iterator[Sequence[str]]:
     """Give rows of phase, quantity, unit and value: of all hosts together, and canaries by host."""
     for sample in trial.samples:
         is_canary = sample.phase in CANARY_PHASES

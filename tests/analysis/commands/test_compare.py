@@ -15,7 +15,7 @@ from analysis.detection.verdict import Outcome
 from analysis.orchestration.comparing import Budget
 from perf.commands.main import knickpoint
 from perf.history.store import Appended
-from perf.jobs.side_by_side import Pairing
+from perf.jobs.interleaving import Pairing
 from perf.model.errors import HistoryError, UsageError
 
 CONFIGS = Path(__file__).parents[2] / "data" / "configs"

@@ -15,7 +15,7 @@ from scores import Hits
 from analysis.detection.series import build_series
 from perf.model.results import Observation
 
-Told = list[tuple[int, bool]]
+ReportedIncident = list[tuple[int, bool]]
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def test_intervals_are_those_of_the_books() -> None:
     assert scores.rate_interval(10, 1.0) == pytest.approx((4.795, 18.390), abs=1e-3)
 
 
-def night_by_night(script: dict[int, Told]) -> Find:
+def night_by_night(script: dict[int, ReportedIncident]) -> Find:
     """Give a detector that says what is written for the number of points that it is shown."""
     return lambda values: script.get(len(values), [])
 
@@ -71,9 +71,9 @@ def test_an_alert_that_comes_back_is_the_same_one() -> None:
 
 def test_the_story_of_a_step_counts_the_points_of_the_new_level() -> None:
     find = night_by_night({11: [(3, True)], 12: [(11, False)], 13: [(10, True)], 14: [(10, True)]})
-    story = scores.tell_story(find, [0.0] * 14, 10)
+    story = scores.describe_story(find, [0.0] * 14, 10)
     assert (story.seen_after, story.confirmed_after, story.vanished) == (2, 3, False)
-    never = scores.tell_story(night_by_night({}), [0.0] * 14, 10)
+    never = scores.describe_story(night_by_night({}), [0.0] * 14, 10)
     assert never.seen_after == never.confirmed_after == math.inf
 
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from analysis.detection.criteria import prepare
 from analysis.detection.ramps import find_drifts
-from analysis.detection.votes import prepare
 
 
 @pytest.mark.parametrize("places", [[20, 30], [30, 40]])

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from analysis.detection import words
+from analysis.detection.criteria import rank_p_value
 from analysis.detection.selection import is_by_ranks
-from analysis.detection.votes import rank_p_value
 
 
 @pytest.mark.parametrize(

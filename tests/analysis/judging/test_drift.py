@@ -128,7 +128,7 @@ def test_a_sentinel_of_every_fifth_night_answers_once_it_was_measured_again(
     sparse = sentinel(planted, [50.0] * 14, every=5)  # nights 1, 6 … 36, 41 … 66
     waiting = judge_planted(planted(nights[:40]), watched=sparse[:8], detector=quiet)
     (evidence,) = only(waiting).evidence
-    assert not evidence.can_tell
+    assert not evidence.is_decisive
     assert (evidence.state, evidence.last_night) == (WatchState.SILENT, "2026-12-06-1")
     assert only(waiting).cause is Cause.UNKNOWN
     assert "not measured since" in list_notes(waiting.series[0].verdict)[-1]
@@ -136,7 +136,7 @@ def test_a_sentinel_of_every_fifth_night_answers_once_it_was_measured_again(
     evidence = only(short).evidence[0]
     assert (evidence.state, evidence.before, evidence.after) == (WatchState.SHORT, 8, 2)
     answered = judge_planted(planted(nights, range(1, 68)), watched=sparse, detector=quiet)
-    assert only(answered).evidence[0].can_tell
+    assert only(answered).evidence[0].is_decisive
     assert only(answered).cause is Cause.DATABASE
 
 
@@ -154,7 +154,7 @@ def test_a_sentinel_too_noisy_for_the_change_cannot_tell(
     noisy = judge_planted(
         planted(DROP), watched=sentinel(planted, STILL), detector=jumps(deviation=10.0)
     )
-    assert not only(noisy).evidence[0].can_tell
+    assert not only(noisy).evidence[0].is_decisive
     assert only(noisy).evidence[0].state is WatchState.UNSEEN
     assert only(noisy).cause is Cause.UNKNOWN
 

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from analysis.detection.detection import ChangePoint, ChangeState, Detector
 from analysis.detection.verdict import Outcome
+from analysis.judging.change_locations import locate, meet
 from analysis.judging.description import list_notes, say_basis
 from analysis.judging.explanations import Explanation
 from analysis.judging.incidents import Cause, Incident
 from analysis.judging.judgement import Judgement
-from analysis.judging.places import locate, meet
 from analysis.judging.standing import WithinRelease
 from perf.model.results import Observation, Purpose, TrialId
 from perf.model.rules import TriageEntry, TriageState

@@ -9,7 +9,7 @@ from analysis.detection.verdict import Outcome
 from analysis.judging.description import describe, say_basis
 from analysis.judging.incidents import Cause
 from analysis.judging.judgement import Judgement
-from analysis.judging.suspects import choose_open
+from analysis.judging.suspected_changes import choose_open
 from analysis.judging.triage import Decision, propose
 from perf.model.metrics import PRICE_PER_HOUR
 from perf.model.results import Observation, TrialId

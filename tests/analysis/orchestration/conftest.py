@@ -10,7 +10,7 @@ from bisection_lab import BROKEN, CONFIGS, SCATTER, Lab
 from perf.config.catalog import load_catalog
 from perf.history import bundle
 from perf.jobs import measuring
-from perf.jobs.side_by_side import take_side
+from perf.jobs.interleaving import take_side
 from perf.local.places import Places
 from perf.local.progress import Progress
 from perf.model.identity import named

@@ -17,7 +17,7 @@ from analysis.orchestration import comparing as comparison_run
 from perf.config.catalog import Catalog, load_catalog
 from perf.history import bundle
 from perf.history.store import append_all
-from perf.jobs.side_by_side import FIRST_BLOCK, PLANTED, Side, take_side
+from perf.jobs.interleaving import FIRST_BLOCK, PLANTED, Side, take_side
 from perf.local.progress import Progress
 from perf.model.identity import named
 from perf.model.results import Artifact, Purpose, Reason, Source, Taken, TrialStatus

@@ -16,8 +16,8 @@ from analysis.orchestration.comparing import Budget, read_results, run_compariso
 from perf.config.catalog import Catalog, load_catalog
 from perf.history import bundle
 from perf.jobs import measuring
+from perf.jobs.interleaving import RESULT, Pairing, take_side
 from perf.jobs.measuring import Job
-from perf.jobs.side_by_side import RESULT, Pairing, take_side
 from perf.local.places import Places
 from perf.local.progress import Progress
 from perf.model.errors import InputError, UsageError

@@ -146,7 +146,7 @@ def delay_case(
 
     def score(find: Find, generator: Generator) -> scores.Story:
         planted = data.step_at(kind, size, generator, place=place, n=place + 40)
-        return scores.tell_story(find, planted.values, planted.places[0])
+        return scores.describe_story(find, planted.values, planted.places[0])
 
     def add_up(results: Sequence[scores.Story]) -> list[Figure]:
         waits = [one.confirmed_after for one in results]

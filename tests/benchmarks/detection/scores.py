@@ -160,7 +160,7 @@ class Story:
     vanished: bool
 
 
-def tell_story(find: Find, values: Sequence[float], place: int, nights: int = 40) -> Story:
+def describe_story(find: Find, values: Sequence[float], place: int, nights: int = 40) -> Story:
     """Replay the nights after a step at `place`; its alert is one that came within ±5 of it."""
     last = min(place + nights, len(values))
     alerts = [

@@ -31,7 +31,7 @@ BIG = {
 }
 
 
-class Told(LocalHost):
+class ReportedIncident(LocalHost):
     """A host that answers as it is told."""
 
     def __init__(self, answer: dict[str, str]) -> None:
@@ -150,7 +150,7 @@ def test_what_a_host_lacks_is_said_with_what_it_has(
     answer |= {
         name: "" for name, text in changed.items() if not text and name not in {"taskset", "numactl"}
     }
-    found = find_unpinnable(Told(answer), cores, numa_node)
+    found = find_unpinnable(ReportedIncident(answer), cores, numa_node)
     assert (said in "".join(found)) if said else found == ()
     assert all(one.startswith("db-1: ") for one in found)
 

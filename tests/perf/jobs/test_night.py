@@ -81,13 +81,13 @@ def test_a_night_that_is_to_be_told_is_resumed_until_it_was(
     tmp_path: Path, catalog: Catalog, suite: Suite
 ) -> None:
     places = Places(tmp_path)
-    first, _ = open_night(places, catalog, suite, NOW, is_to_be_told=True)
+    first, _ = open_night(places, catalog, suite, NOW, is_to_be_reported=True)
     finish(places, *(trial.id for trial in first.trials))
-    again = open_night(places, catalog, suite, NOW + timedelta(hours=1), is_to_be_told=True)
+    again = open_night(places, catalog, suite, NOW + timedelta(hours=1), is_to_be_reported=True)
     assert again == (first, True)
     finish_night(places, first.id)
     second, is_resumed = open_night(
-        places, catalog, suite, NOW + timedelta(hours=2), is_to_be_told=True
+        places, catalog, suite, NOW + timedelta(hours=2), is_to_be_reported=True
     )
     assert (second.id, is_resumed) == ("2026-03-01-2", False)
     # Who only measures has nothing to tell, and does not wait for it.
@@ -101,8 +101,10 @@ def test_the_mark_of_a_night_that_nobody_resumed_goes_with_the_next(
     tmp_path: Path, catalog: Catalog, suite: Suite
 ) -> None:
     places = Places(tmp_path)
-    open_night(places, catalog, suite, NOW, is_to_be_told=True)
-    second, is_resumed = open_night(places, catalog, suite, NOW + timedelta(days=1), is_to_be_told=True)
+    open_night(places, catalog, suite, NOW, is_to_be_reported=True)
+    second, is_resumed = open_night(
+        places, catalog, suite, NOW + timedelta(days=1), is_to_be_reported=True
+    )
     assert not is_resumed
     assert len(list(places.nights.glob("*.untold"))) == 2
     finish_night(places, second.id)

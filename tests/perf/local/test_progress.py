@@ -46,5 +46,5 @@ def test_a_long_step_is_told_sometimes() -> None:
     progress = Progress(stream, clock=lambda: now[0])
     for _ in range(21):
         now[0] += 1
-        progress.tell_sometimes("still loading")
+        progress.report_sometimes("still loading")
     assert stream.getvalue().count("still loading") == 2

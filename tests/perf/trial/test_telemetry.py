@@ -13,7 +13,7 @@ import pytest
 from perf.hosts.remote import LocalHost
 from perf.model.errors import StepFailed
 from perf.systems.contract import GC_PAUSE_S, Cluster, Node, NodeFigure, System
-from perf.trial.telemetry import open_looks, read_processes
+from perf.trial.telemetry import open_snapshots, read_processes
 
 # Works as long as it is told to, one line at a time, and says when it is done.
 WORKER = """
@@ -95,7 +95,7 @@ def test_a_look_sees_each_host_once(start: Callable[[str], Worker]) -> None:
     clients = [SimpleNamespace(remote=host) for host in (LocalHost(), LocalHost("client-1"))]
     cluster = SimpleNamespace(nodes=(node, twin), clients=clients)  # nothing else is looked at
     system = SimpleNamespace(open_telemetry=lambda _: nullcontext(lambda: (level,)))
-    with open_looks(cast("System", system), cast("Cluster", cluster)) as (look, _):
+    with open_snapshots(cast("System", system), cast("Cluster", cluster)) as (look, _):
         seen = look()
     assert [usage.host for usage in seen.hosts] == ["local", "client-1"]
     assert [process.node for process in seen.processes] == ["node-1", "node-2"]

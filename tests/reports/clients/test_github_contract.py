@@ -17,7 +17,7 @@ from reports.clients.connection import GitHubAccess
 from reports.clients.conversation import GitHubConversation
 from reports.clients.issues import GitHubIssues
 from reports.clients.workflow_runs import GitHubWorkflow
-from reports.notifications.fingerprints import find_all_handles
+from reports.notifications.fingerprints import find_all_fingerprints
 from reports.notifications.issue_plan import ExistingIssue, IssuePlan, plan_issues
 from reports.notifications.night_watch import judge_nights as find_fresh
 from reports.pull_requests.posting import Check, Message, start_check
@@ -45,7 +45,7 @@ def message(outcome: Outcome) -> Message:
 
 
 def plan(told: Nights, existing: Sequence[ExistingIssue], author: str) -> IssuePlan:
-    known = find_all_handles(one.series for one in told.judgement.series)
+    known = find_all_fingerprints(one.series for one in told.judgement.series)
     return plan_issues(existing, told.notices, lambda: known, author=author, scope="nightly")
 
 

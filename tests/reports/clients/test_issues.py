@@ -9,7 +9,7 @@ from made_up_nights import Course, Nights, judge_nights
 from perf.model.errors import GitHubError
 from reports.clients.connection import GitHubAccess, RetryPolicy
 from reports.clients.issues import GitHubIssues
-from reports.notifications.fingerprints import find_all_handles
+from reports.notifications.fingerprints import find_all_fingerprints
 from reports.notifications.issue_plan import ExistingIssue, IssuePlan, plan_issues
 
 QUICK = RetryPolicy(tries=3, pause_s=0.001, rate_limit_s=0.01, longest_s=5)
@@ -29,7 +29,7 @@ def reach(hub: GitHub, author: str = "", repo: str = "example/configs") -> GitHu
 
 def plan(nights: Nights) -> Callable[[Sequence[ExistingIssue], str], IssuePlan]:
     def of(existing: Sequence[ExistingIssue], author: str) -> IssuePlan:
-        known = find_all_handles(one.series for one in nights.judgement.series)
+        known = find_all_fingerprints(one.series for one in nights.judgement.series)
         return plan_issues(existing, nights.notices, lambda: known, author=author, scope="nightly")
 
     return of

@@ -24,8 +24,8 @@ from perf.history import bundle
 from perf.history.store import History
 from perf.jobs import measuring
 from perf.jobs import night as night_job
+from perf.jobs.interleaving import RESULT
 from perf.jobs.night import read_nights
-from perf.jobs.side_by_side import RESULT
 from perf.local.places import Places
 from perf.local.progress import Progress
 from perf.model.errors import HostUnfit, InputError

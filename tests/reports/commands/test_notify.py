@@ -204,7 +204,7 @@ def test_a_death_between_a_message_and_the_ledger_repeats_that_message_and_no_ot
 
 
 def test_two_at_once_do_not_both_tell(data: Path, channel: Channel) -> None:
-    with ledger.open_ledger(data / "told.json"):
+    with ledger.open_sent_log(data / "told.json"):
         result = run(data, "--webhook")
     assert isinstance(result.exception, UsageError)
     assert "another process is sending" in str(result.exception)

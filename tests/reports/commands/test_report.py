@@ -23,8 +23,8 @@ from perf.model.results import TrialId
 from reports.commands.nightly import nightly
 from reports.commands.report import report
 from reports.pages.whole_site import write_report
-from reports.site import context as scene
-from reports.site.context import SiteContext, read_scene
+from reports.site import context
+from reports.site.context import SiteContext, read_context
 from reports.wording.links import bisection_page
 
 CONFIGS = Path(__file__).parents[3] / "configs"
@@ -160,9 +160,9 @@ def test_one_report_at_a_time_reads_and_writes(
     def read_while_held(*args: Any, **more: Any) -> SiteContext:  # noqa: ANN401  all that it takes
         with pytest.raises(Timeout):
             FileLock(lock).acquire(timeout=0)
-        return read_scene(*args, **more)
+        return read_context(*args, **more)
 
-    monkeypatch.setattr("reports.pages.whole_site.read_scene", read_while_held)
+    monkeypatch.setattr("reports.pages.whole_site.read_context", read_while_held)
     write_report(places, shipped(), NOW)
     monkeypatch.setattr("reports.site.writing._WAIT_S", 0.01)
     with FileLock(lock), pytest.raises(UsageError, match="another report has been writing"):
@@ -176,7 +176,7 @@ def test_a_trial_that_is_appended_while_a_report_reads_stops_no_report(
     places: Places, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mine = Places(shutil.copytree(places.data, tmp_path / "var"))
-    judge = scene.judge_evidence
+    judge = context.judge_evidence
 
     def append_and_judge(*args: Any, **more: Any) -> Any:  # noqa: ANN401  all that it takes
         trial, intervals = bundle.read(max(bundle.find(mine)))

@@ -8,16 +8,16 @@ import pytest
 from made_up_nights import KEY, Course, Nights, judge_nights
 
 from perf.model.rules import TriageEntry, TriageState
-from reports.notifications.events import EventKind, NotificationPlan, Told, plan_events
-from reports.notifications.fingerprints import find_all_handles, find_handles, match_names
-from reports.notifications.notice import NotificationStatus, stand
+from reports.notifications.events import EventKind, NotificationPlan, ReportedIncident, plan_events
+from reports.notifications.fingerprints import find_all_fingerprints, find_fingerprints, match_names
+from reports.notifications.notification import NotificationStatus, stand
 
 
 class Channel:
     """Somebody who is told, and remembers."""
 
     def __init__(self) -> None:
-        self.told: dict[str, Told] = {}
+        self.told: dict[str, ReportedIncident] = {}
         self.heard: list[tuple[EventKind, str]] = []
 
     def hear(self, nights: Nights) -> NotificationPlan:
@@ -35,7 +35,7 @@ class Channel:
 
 
 def know(nights: Nights) -> Callable[[], Collection[str]]:
-    return lambda: find_all_handles(one.series for one in nights.judgement.series)
+    return lambda: find_all_fingerprints(one.series for one in nights.judgement.series)
 
 
 def live(course: Course, nights: Iterable[int]) -> Channel:
@@ -97,8 +97,8 @@ def test_an_incident_whose_name_moved_is_the_same_one() -> None:
     nights = judge_nights(20)
     (incident,) = nights.judgement.incidents
     moved = replace(incident.lead, index=incident.lead.index + 1, earliest=incident.lead.index)
-    assert set(find_handles(replace(incident, lead=moved, changes=(moved,)))) & set(
-        find_handles(incident)
+    assert set(find_fingerprints(replace(incident, lead=moved, changes=(moved,)))) & set(
+        find_fingerprints(incident)
     )
     channel = Channel()
     channel.hear(nights)

@@ -14,7 +14,7 @@ from made_up_nights import Course, judge_nights
 
 from reports.notifications.events import EventKind, IncidentEvent
 from reports.notifications.issue_plan import render_issue
-from reports.notifications.notice import Notice, cause_words
+from reports.notifications.notification import Notification, cause_words
 from reports.notifications.slack import render_message
 from reports.notifications.step_summary import render_step_summary
 from reports.wording.attention import view_incidents
@@ -25,7 +25,7 @@ GOLDEN = ROOT / "tests" / "golden"
 SITE = "https://example.org/perf"
 
 
-def notice() -> Notice:
+def notice() -> Notification:
     return judge_nights(20, (Course(at=16, back=10**6),)).notices[0]
 
 

@@ -7,7 +7,7 @@ import pytest
 from cmarkgfm import github_flavored_markdown_to_html as to_html
 from made_up_nights import HALF, HOSTILE, KEY, Course, Nights, judge_nights
 
-from reports.notifications.fingerprints import find_all_handles
+from reports.notifications.fingerprints import find_all_fingerprints
 from reports.notifications.issue_plan import (
     Change,
     ExistingIssue,
@@ -16,7 +16,7 @@ from reports.notifications.issue_plan import (
     plan_issues,
     render_issue,
 )
-from reports.notifications.notice import Notice, NotificationStatus
+from reports.notifications.notification import Notification, NotificationStatus
 
 BOT = "bot"
 GONE = Course(at=30, back=32, drop=0.93)
@@ -32,7 +32,10 @@ class Tracker:
         return self.tell_notices(nights.notices, know(nights), scope)
 
     def tell_notices(
-        self, notices: Sequence[Notice], known: Callable[[], Collection[str]], scope: str = "nightly"
+        self,
+        notices: Sequence[Notification],
+        known: Callable[[], Collection[str]],
+        scope: str = "nightly",
     ) -> IssuePlan:
         plan = plan_issues(
             self.issues, notices, known, author=BOT, scope=scope, site_url="https://e.org/"
@@ -58,7 +61,7 @@ class Tracker:
 
 
 def know(nights: Nights) -> Callable[[], Collection[str]]:
-    return lambda: find_all_handles(one.series for one in nights.judgement.series)
+    return lambda: find_all_fingerprints(one.series for one in nights.judgement.series)
 
 
 def follow(course: Course, *nights: int) -> Tracker:

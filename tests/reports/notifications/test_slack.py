@@ -8,7 +8,7 @@ import pytest
 from made_up_nights import HALF, HOSTILE, Course, judge_nights
 
 from reports.notifications.events import EventKind, IncidentEvent
-from reports.notifications.notice import Notice, NotificationStatus, StepOfStory
+from reports.notifications.notification import Notification, NotificationStatus, StepOfStory
 from reports.notifications.slack import escape, render_digest, render_message
 
 SITE = "https://example.org/perf/"
@@ -42,7 +42,7 @@ def check(message: dict[str, Any]) -> str:
     return "\n".join(texts)
 
 
-def notice(nights: int = 20, back: int = 10**6) -> Notice:
+def notice(nights: int = 20, back: int = 10**6) -> Notification:
     return judge_nights(nights, (Course(at=16, back=back),)).notices[0]
 
 

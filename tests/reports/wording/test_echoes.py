@@ -13,7 +13,7 @@ from reports.pages.front.page import show_all_series
 from reports.pages.front.trends import list_outcomes
 from reports.site.rendering import render
 from reports.wording.echoes import echo_words, find_echoes, split_changes, without_echoes
-from reports.wording.incidents import tell_movement
+from reports.wording.incidents import describe_movement
 from reports.wording.series_list import group_series
 
 
@@ -73,13 +73,13 @@ def test_an_incident_counts_a_change_once_and_keeps_its_lead(
     for lead, echo in ((one, other), (other, one)):
         incident = replace(demo.judgement.incidents[0], lead=lead, changes=(lead, echo))
         assert split_changes(incident) == ((lead,), (echo,))
-        assert tell_movement(incident)[0].endswith("; no further series moved with it")
+        assert describe_movement(incident)[0].endswith("; no further series moved with it")
 
 
 def test_what_is_not_counted_is_still_listed(
     demo: Any, response: JudgedSeries, twin: JudgedSeries
 ) -> None:
-    groups = group_series([response], demo.scene().heads)
+    groups = group_series([response], demo.context().heads)
     shown = show_all_series(groups, [twin])
     assert shown["series"] == sum(many for _, many in shown["outcomes"]) == 1
     html = render("all_series.html", "series.html", **shown, caveats=()).content.decode()

@@ -12,7 +12,7 @@ from perf.model.results import SeriesKey, TrialHead, TrialId, TrialStatus
 from reports.pages.incident.story import say_gap
 from reports.wording.changes import name_gap, say_explanation
 from reports.wording.headline import say_headline
-from reports.wording.incidents import list_news, say_state, tell_briefly, view_state
+from reports.wording.incidents import describe_briefly, list_news, say_state, view_state
 from reports.wording.wording import night_name
 
 NBSP = "\N{NO-BREAK SPACE}"
@@ -56,7 +56,7 @@ def test_settings_stand_in_place_of_hashes_wherever_an_incident_is_told() -> Non
     knobs = find_changed(CONFIG, ({"config": {"a": 1}}, {"config": {"a": "batch"}}))
     settings = {CONFIG: knobs}
     for said in (
-        tell_briefly(told, settings),
+        describe_briefly(told, settings),
         "".join(list_news([told], nights.heads, settings)),
         say_explanation(CONFIG, told, settings),
     ):

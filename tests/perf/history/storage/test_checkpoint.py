@@ -36,7 +36,7 @@ def torn(tmp_path: Path) -> Path:
     half = changed[0] + BLOCK // 2
     path.write_bytes(before[: changed[0]] + after[changed[0] : half] + before[half:])
     path.with_name("history.duckdb.wal").write_bytes(log)
-    checkpoint.spare_of(path).write_bytes(spare)
+    checkpoint.backup_of(path).write_bytes(spare)
     return path
 
 
@@ -63,7 +63,7 @@ def count(path: Path) -> int:
 
 
 def test_without_what_was_kept_it_cannot_be_read(torn: Path) -> None:
-    checkpoint.spare_of(torn).unlink()
+    checkpoint.backup_of(torn).unlink()
     with pytest.raises(Exception, match="checksum"):
         count(torn)
 
@@ -72,14 +72,14 @@ def test_without_what_was_kept_it_cannot_be_read(torn: Path) -> None:
 def test_a_torn_checkpoint_is_mended(torn: Path, *, read_only: bool) -> None:
     file.connect(torn, read_only=read_only).close()
     assert count(torn) == 2
-    assert not checkpoint.spare_of(torn).exists()
+    assert not checkpoint.backup_of(torn).exists()
     insert(torn, 3)
     assert count(torn) == 3
 
 
 def test_a_file_with_a_newer_header_stays_as_it_is(torn: Path) -> None:
     file.connect(torn, read_only=False).close()
-    spare = checkpoint.spare_of(torn)
+    spare = checkpoint.backup_of(torn)
     insert(torn, 3)
     whole = torn.read_bytes()
     spare.write_bytes(b'{"places": [12288], "sha256": ""}\n')
@@ -89,18 +89,18 @@ def test_a_file_with_a_newer_header_stays_as_it_is(torn: Path) -> None:
 
 
 def test_what_was_kept_of_another_checkpoint_is_not_put_back(torn: Path) -> None:
-    old = checkpoint.spare_of(torn).read_bytes()
+    old = checkpoint.backup_of(torn).read_bytes()
     insert(torn, 3)
     whole = torn.read_bytes()
-    checkpoint.spare_of(torn).write_bytes(old)
+    checkpoint.backup_of(torn).write_bytes(old)
     assert count(torn) == 3
     assert torn.read_bytes() == whole
 
 
 def test_a_file_that_another_process_has_open_is_left_alone(torn: Path) -> None:
-    spare = checkpoint.spare_of(torn).read_bytes()
+    spare = checkpoint.backup_of(torn).read_bytes()
     checkpoint.mend(torn)
-    checkpoint.spare_of(torn).write_bytes(spare)
+    checkpoint.backup_of(torn).write_bytes(spare)
     code = "import duckdb, sys; c = duckdb.connect(sys.argv[1]); print(1, flush=True); input()"
     with subprocess.Popen(
         [sys.executable, "-c", code, torn], stdin=subprocess.PIPE, stdout=subprocess.PIPE
@@ -109,7 +109,7 @@ def test_a_file_that_another_process_has_open_is_left_alone(torn: Path) -> None:
         assert other.stdout is not None
         other.stdout.readline()
         checkpoint.mend(torn)
-        assert checkpoint.spare_of(torn).exists()
+        assert checkpoint.backup_of(torn).exists()
         other.stdin.close()
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from perf.load.engine.callbacks import ClosedCalls, OpenCalls
-from perf.load.engine.loops import Lane, Loop, SendSpan
+from perf.load.engine.loops import Loop, OperationStream, SendSpan
 from perf.load.engine.recorder import Log
 from perf.load.engine.tasks.task import Task
 
@@ -67,7 +67,7 @@ def fail(defect: Exception) -> None:
 
 def make_loop(server: Server, end_s: float, call: Callable[[int, Done], None] | None = None) -> Loop:
     task = Task(prepare=server.prepare, send=server.send, describe=server.describe)
-    lane = Lane(task, Log(), call or server.call)
+    lane = OperationStream(task, Log(), call or server.call)
     return Loop(
         choose=lambda _: lane,
         classify=server.classify,

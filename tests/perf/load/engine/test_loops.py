@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from perf.load.clock import MonotonicClock
-from perf.load.engine.loops import PRELOAD_ATTEMPTS, Lane, Loop, SendSpan
+from perf.load.engine.loops import PRELOAD_ATTEMPTS, Loop, OperationStream, SendSpan
 from perf.load.engine.recorder import Log
 from perf.load.engine.tasks.task import Task
 from perf.model.errors import StepFailed
@@ -63,7 +63,7 @@ class Script:
 
 
 def make_loop(script: Script, count: int | None = None, end_s: float = 1.0) -> Loop:
-    lane = Lane(
+    lane = OperationStream(
         Task(prepare=script.prepare, send=script.send, judge=script.judge, describe=script.describe),
         Log(),
     )

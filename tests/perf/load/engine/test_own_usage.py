@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from perf.load.engine.own_usage import OwnUsage, Used, use_between
-from perf.load.engine.recorder import IterationCell
+from perf.load.engine.recorder import IterationWindow
 
 
 def set_wait(tasks: Path, thread: int, waited_ns: int) -> None:
@@ -57,10 +57,10 @@ def test_cpu_time_of_all_threads_counts() -> None:
 
 def test_usage_lies_straight_between_the_looks_around_each_edge() -> None:
     cells = (
-        IterationCell(phase="p", iteration=0, start_s=0.0, end_s=1.5),
-        IterationCell(phase="p", iteration=1, start_s=1.5, end_s=3.0),
-        IterationCell(phase="p", iteration=0, start_s=3.0, end_s=3.5),
-        IterationCell(phase="q", iteration=0, start_s=3.5, end_s=float("inf")),
+        IterationWindow(phase="p", iteration=0, start_s=0.0, end_s=1.5),
+        IterationWindow(phase="p", iteration=1, start_s=1.5, end_s=3.0),
+        IterationWindow(phase="p", iteration=0, start_s=3.0, end_s=3.5),
+        IterationWindow(phase="q", iteration=0, start_s=3.5, end_s=float("inf")),
     )
     looks = [
         Used(at_s=at_s, cpu_s=10 + cpu_s, waited_s=waited_s)

@@ -190,10 +190,10 @@ def test_seconds_are_told_by_when_operations_ended_each_once() -> None:
     recorder = make_recorder()
     recorder.logs["write"].completed += (5.0, 5.0, 5.5, 5.6, 5.7, 5.75, 7.0, 7.0, 7.875)
     recorder.fold(horizon_s=7.5)
-    assert recorder.tell_seconds(2) == "1,0,1,0.050000\n1,1,0,0.000000\n"
-    assert recorder.tell_seconds(2) == ""
+    assert recorder.report_seconds(2) == "1,0,1,0.050000\n1,1,0,0.000000\n"
+    assert recorder.report_seconds(2) == ""
     recorder.fold(horizon_s=8.5)
-    assert recorder.tell_seconds(3) == "1,2,1,0.875000\n"
+    assert recorder.report_seconds(3) == "1,2,1,0.875000\n"
 
 
 def test_the_first_message_of_each_kind_is_kept() -> None:

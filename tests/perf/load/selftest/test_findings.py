@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from perf.commands import selftest as commands
 from perf.load.selftest.finding import CheckOutcome, SelftestFinding, bound, compare, merge_outcomes
 from perf.load.selftest.floor import Floor, Rung, measure_floor
-from perf.load.selftest.scenarios import LoadProfile, Scenario, run_until_told
+from perf.load.selftest.scenarios import LoadProfile, Scenario, run_until_reported
 from perf.load.selftest.stand import Delays, LoadEvidence, Pause, Stand
 from perf.load.selftest.table import conclude, format_findings, format_floor
 from perf.model.errors import MeasureError, NotReady
@@ -153,7 +153,7 @@ def test_only_a_run_that_cannot_tell_is_repeated(tmp_path: Path) -> None:
 
     def run(*answers: tuple[SelftestFinding, ...]) -> CheckOutcome:
         scenario = Scenario(title="t", run=Answers(*answers))
-        return merge_outcomes(run_until_told(scenario, stand, LoadProfile(), told.append))
+        return merge_outcomes(run_until_reported(scenario, stand, LoadProfile(), told.append))
 
     assert run((UNSURE,), (FINE,)) is CheckOutcome.OK
     assert run((UNSURE,), (UNSURE,), (UNSURE,)) is CheckOutcome.CANNOT_TELL

@@ -18,7 +18,7 @@ from perf.load.selftest.scenarios import (
     run_merge,
     run_pause,
     run_stall,
-    run_until_told,
+    run_until_reported,
 )
 from perf.load.selftest.stand import Stand
 from perf.model.errors import StepFailed
@@ -47,7 +47,7 @@ def _failures(run: Run, directory: Path, planted: set[str], *faults: str) -> set
 
     scenario = Scenario(title=", ".join(faults), run=run_for_planted)
     profile = SHORT_STAGES if run is run_loops else SHORT
-    findings = run_until_told(scenario, stand, profile, print)
+    findings = run_until_reported(scenario, stand, profile, print)
     return {one.check for one in findings if one.outcome is CheckOutcome.FAILED}
 
 

@@ -28,7 +28,7 @@ from perf.systems.contract import (
 )
 from perf.systems.cql.client import open_driver
 from perf.systems.sessions import AnswersLater, SensorSession
-from perf.trial.telemetry import open_looks
+from perf.trial.telemetry import open_snapshots
 from perf.workloads.sensor import SensorReading
 
 pytestmark = [pytest.mark.real, pytest.mark.slow]
@@ -247,7 +247,7 @@ def test_says_which_release_runs(cluster: Cluster) -> None:
 def test_says_what_it_did_for_its_writes(cluster: Cluster) -> None:
     (node,) = cluster.nodes
     target = SYSTEM.target(cluster, consistency="quorum", timeout_s=10.0)
-    with open_looks(SYSTEM, cluster) as (look, _), SYSTEM.sessions.sensor(target) as session:
+    with open_snapshots(SYSTEM, cluster) as (look, _), SYSTEM.sessions.sensor(target) as session:
         session.create_schema(RECORDS)
         before = look()
         for _ in range(4):

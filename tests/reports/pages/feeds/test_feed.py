@@ -9,7 +9,7 @@ from xml.etree import ElementTree as ET
 import pytest
 from made_up_nights import HALF, HOSTILE, KEY, Course, Nights, hostile_course, judge_nights
 
-from reports.notifications.notice import Notice
+from reports.notifications.notification import Notification
 from reports.pages.feeds.feed import render_feed
 
 ATOM = "{http://www.w3.org/2005/Atom}"
@@ -145,7 +145,7 @@ def test_hostile_names_stay_text(nights: Nights) -> None:
 
 
 def test_of_very_many_the_newest_are_told_and_the_rest_counted(nights: Nights) -> None:
-    def shift(one: Notice, days: int) -> Notice:
+    def shift(one: Notification, days: int) -> Notification:
         steps = tuple(replace(step, at=step.at + timedelta(days=days)) for step in one.steps)
         return replace(one, name=f"{days:08x}", steps=steps)
 

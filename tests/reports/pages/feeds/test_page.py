@@ -25,21 +25,21 @@ CONFIGS = Path(__file__).parents[4] / "configs"
 
 
 @pytest.fixture(scope="module")
-def scene(demo: Any) -> SiteContext:  # noqa: ANN401  conftest is no module
-    found: SiteContext = demo.scene()
+def context(demo: Any) -> SiteContext:  # noqa: ANN401  conftest is no module
+    found: SiteContext = demo.context()
     return found
 
 
 @pytest.fixture(scope="module")
-def site(scene: SiteContext, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_site(tmp_path_factory.mktemp("site") / "site", elsewhere.batches(scene)).parent
+def site(context: SiteContext, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_site(tmp_path_factory.mktemp("site") / "site", elsewhere.batches(context)).parent
 
 
-def test_every_file_is_there_and_speaks_of_the_same_history(site: Path, scene: SiteContext) -> None:
+def test_every_file_is_there_and_speaks_of_the_same_history(site: Path, context: SiteContext) -> None:
     document = TypeAdapter(ExportedJudgement).validate_json(
         (site / "data/export/knickpoint.json").read_bytes()
     )
-    assert len(document.series) == len(scene.judgement.series)
+    assert len(document.series) == len(context.judgement.series)
     read = TypeAdapter(PointsDocument).validate_json
     points = [read((site / path).read_bytes()) for path in document.points]
     total = sum(len(one.values) for of in points for one in of.points)
@@ -50,17 +50,17 @@ def test_every_file_is_there_and_speaks_of_the_same_history(site: Path, scene: S
     for name in ("knickpoint", "points"):
         assert json.loads((site / f"data/export/{name}.schema.json").read_bytes())["$schema"]
     feed = ET.fromstring((site / "feed.xml").read_bytes())  # noqa: S314  our own
-    names = {one.name for one in scene.judgement.incidents}
+    names = {one.name for one in context.judgement.incidents}
     links = [one.get("href", "") for one in feed.iter("{http://www.w3.org/2005/Atom}link")]
     assert names <= {Path(one).stem for one in links}
     junit = ET.fromstring((site / "junit.xml").read_bytes())  # noqa: S314  our own
     cases = [one.get("name", "") for one in junit.iter("testcase")]
-    assert len(cases) > len(scene.judgement.series)
+    assert len(cases) > len(context.judgement.series)
     assert sum("Trial" in one for one in cases) == 3  # failed, invalid, and one that never came
     assert b"regressed" in (site / "badges/verdict.svg").read_bytes()
 
 
-def test_points_are_made_again_only_where_a_bundle_changed(scene: SiteContext) -> None:
+def test_points_are_made_again_only_where_a_bundle_changed(context: SiteContext) -> None:
     def versions(of: SiteContext) -> dict[str, str]:
         return {
             path: version
@@ -69,16 +69,16 @@ def test_points_are_made_again_only_where_a_bundle_changed(scene: SiteContext) -
             if "/points/" in path
         }
 
-    digests = dict.fromkeys(scene.heads, "0" * 64)
-    before = versions(replace(scene, digests=digests))
+    digests = dict.fromkeys(context.heads, "0" * 64)
+    before = versions(replace(context, digests=digests))
     assert all(before.values())
-    touched = next(one for one in scene.heads.values() if one.experiment.endswith("write"))
-    after = versions(replace(scene, digests={**digests, touched.id: "1" * 64}))
+    touched = next(one for one in context.heads.values() if one.experiment.endswith("write"))
+    after = versions(replace(context, digests={**digests, touched.id: "1" * 64}))
     changed = {path for path, version in after.items() if before[path] != version}
     assert changed == {
         f"data/export/points/{touched.experiment}.{kind}" for kind in ("json", "parquet")
     }
-    unknown = versions(replace(scene, digests={}))
+    unknown = versions(replace(context, digests={}))
     assert {path for path, version in unknown.items() if not version} >= changed
 
 
@@ -96,8 +96,8 @@ def test_the_command_writes_the_summary_of_its_job(
     assert "](https://example.org/perf/index.html)" in summary.read_text()
 
 
-def test_what_needs_attention_begins_with_what_could_not_be_measured(scene: SiteContext) -> None:
-    told = [one.badge.word for one in elsewhere.list_attention(scene)]
+def test_what_needs_attention_begins_with_what_could_not_be_measured(context: SiteContext) -> None:
+    told = [one.badge.word for one in elsewhere.list_attention(context)]
     assert told[:3] == ["Failed", "Invalid", "Missing"]
     assert "Regressed" in told[3:]
 

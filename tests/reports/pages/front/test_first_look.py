@@ -83,24 +83,26 @@ def test_a_comparison_is_a_table_of_its_trusted_measures() -> None:
 
 @pytest.fixture
 def early(demo: Any) -> Any:
-    """Return the scene of a history in which no series has points enough."""
-    scene = demo.scene()
+    """Return the context of a history in which no series has points enough."""
+    context = demo.context()
     few = Verdict(outcome=Outcome.UNDECIDED, basis=VerdictBasis.FEW_POINTS, needed=40)
     series = tuple(
-        replace(one, verdict=few, change_points=(), alerts=()) for one in scene.judgement.series
+        replace(one, verdict=few, change_points=(), alerts=()) for one in context.judgement.series
     )
     judgement = replace(
-        scene.judgement,
+        context.judgement,
         series=series,
         incidents=(),
         outcome=Outcome.UNDECIDED,
         minimum_points=40,
     )
-    return replace(scene, judgement=judgement, comparisons=())
+    return replace(context, judgement=judgement, comparisons=())
 
 
-def show(scene: Any) -> dict[str, Any]:
-    return show_front(scene, scene.judgement.series, group_series(scene.judgement.series, scene.heads))
+def show(context: Any) -> dict[str, Any]:
+    return show_front(
+        context, context.judgement.series, group_series(context.judgement.series, context.heads)
+    )
 
 
 def test_before_a_first_verdict_the_page_shows_numbers_and_what_comes_next(early: Any) -> None:

@@ -44,8 +44,10 @@ def judged(demo: Any) -> dict[SeriesKey, JudgedSeries]:
 
 
 def show(demo: Any, **changed: Any) -> dict[str, Any]:
-    scene = replace(demo.scene(), judgement=replace(demo.judgement, **changed))
-    return show_front(scene, scene.judgement.series, group_series(scene.judgement.series, scene.heads))
+    context = replace(demo.context(), judgement=replace(demo.judgement, **changed))
+    return show_front(
+        context, context.judgement.series, group_series(context.judgement.series, context.heads)
+    )
 
 
 def page(demo: Any, incident: Incident) -> dict[str, Any]:
@@ -127,7 +129,7 @@ def test_an_expired_triage_is_told(demo: Any) -> None:
 def test_beside_the_verdict_stands_what_it_could_not_have_seen(demo: Any) -> None:
     index = show(demo)
     assert f"4.12{NBSP}%" in index["sensitivity"]
-    group, *_ = group_series(demo.judgement.series, demo.scene().heads)
+    group, *_ = group_series(demo.judgement.series, demo.context().heads)
     assert {view_sensitivity(one).brief for one in group.series} == {f"≥{NBSP}4.12{NBSP}%"}
 
 
@@ -213,7 +215,7 @@ def test_an_incident_page_tells_the_story_from_change_to_fix(demo: Any) -> None:
     assert [event.what for event in first["timeline"]] == [
         "5.0.2 without it, 5.0.3 with it, in each of the 8 nights of both"
     ]
-    told = [(row.follows, row.can_tell) for row in first["evidence"]]
+    told = [(row.follows, row.is_decisive) for row in first["evidence"]]
     assert (told, first["others"]) == ([(False, True), (False, False)], [])
     assert [row.follows for row in second["evidence"]] == [True, False]
     html = render("incident.html", "incidents/a1b2c3d4.html", **first).content.decode()
@@ -284,9 +286,9 @@ def test_a_drift_is_a_slope_and_no_level_runs_through_it(
 
 
 def page_of_testbed(demo: Any, **judged: Any) -> str:
-    scene = demo.scene()
-    changed = replace(scene, judgement=replace(scene.judgement, **judged))
-    return render_testbed(changed, scene.heads).content.decode()
+    context = demo.context()
+    changed = replace(context, judgement=replace(context.judgement, **judged))
+    return render_testbed(changed, context.heads).content.decode()
 
 
 def test_the_testbed_has_a_page_of_its_own(demo: Any) -> None:

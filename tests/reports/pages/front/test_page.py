@@ -35,23 +35,25 @@ DAY = timedelta(days=1)
 MONDAY = datetime(2026, 3, 2, 2, 0, tzinfo=UTC)
 
 
-def show(scene: SiteContext, **changed: Any) -> dict[str, Any]:
-    scene = replace(scene, **changed)
-    return show_front(scene, scene.judgement.series, group_series(scene.judgement.series, scene.heads))
+def show(context: SiteContext, **changed: Any) -> dict[str, Any]:
+    context = replace(context, **changed)
+    return show_front(
+        context, context.judgement.series, group_series(context.judgement.series, context.heads)
+    )
 
 
-def show_incident(scene: SiteContext, **changed: Any) -> Any:
+def show_incident(context: SiteContext, **changed: Any) -> Any:
     """Show the incident of the made-up history that is news, with these fields changed."""
-    incident = replace(scene.judgement.incidents[0], **changed)
-    judgement = replace(scene.judgement, incidents=(incident,))
-    page = show(scene, judgement=judgement)
+    incident = replace(context.judgement.incidents[0], **changed)
+    judgement = replace(context.judgement, incidents=(incident,))
+    page = show(context, judgement=judgement)
     return next(iter((*page["attention"], *page["improvements"])), None)
 
 
-def bare(scene: SiteContext, *trials: Trial) -> SiteContext:
+def bare(context: SiteContext, *trials: Trial) -> SiteContext:
     """Give a history of these trials and nothing else, as of the end of the last."""
     return replace(
-        scene,
+        context,
         heads={trial.id: trial for trial in trials},
         judgement=NOTHING,
         nights=(),
@@ -61,16 +63,16 @@ def bare(scene: SiteContext, *trials: Trial) -> SiteContext:
 
 
 @pytest.fixture(scope="module")
-def scene(demo: Any) -> SiteContext:
-    """Give the scene of the made-up history, whose configuration takes a while to read."""
-    made: SiteContext = demo.scene()
+def context(demo: Any) -> SiteContext:
+    """Give the context of the made-up history, whose configuration takes a while to read."""
+    made: SiteContext = demo.context()
     return made
 
 
 @pytest.fixture(scope="module")
-def index(scene: SiteContext) -> dict[str, Any]:
+def index(context: SiteContext) -> dict[str, Any]:
     """Give the front page of the made-up history."""
-    return show(scene)
+    return show(context)
 
 
 def test_the_verdict_begins_with_the_worst_incident(index: dict[str, Any]) -> None:
@@ -142,45 +144,45 @@ def test_a_confirmed_change_whose_interval_holds_0_is_told_as_one(index: dict[st
     assert f"+4.0{NBSP}%; it holds 0: the change is confirmed, but not its size" in html
 
 
-def test_each_kind_of_incident_says_its_own_next_step(scene: SiteContext) -> None:
-    lead = scene.judgement.incidents[0].lead
-    known = show_incident(scene, question=None)
+def test_each_kind_of_incident_says_its_own_next_step(context: SiteContext) -> None:
+    lead = context.judgement.incidents[0].lead
+    known = show_incident(context, question=None)
     again, decide = known.steps
     assert "without it is 5.0.2, the first with it 5.0.3." in again.text
     assert again.commands == "knickpoint bisect --change a1b2c3d4"
     sure = replace(lead, earliest=lead.index, latest=lead.index)
-    certain, _ = show_incident(scene, question=None, lead=sure).steps
+    certain, _ = show_incident(context, question=None, lead=sure).steps
     assert certain.text.startswith("Release 5.0.3 has it, 5.0.2 does not.")
     assert certain.commands.startswith("knickpoint compare ")
     assert decide.commands.startswith(
         "knickpoint triage add a1b2c3d4 --state acknowledged --owner OWNER"
     )
-    assert "testbed" in show_incident(scene, question=None, cause=Cause.TESTBED).steps[0].text
+    assert "testbed" in show_incident(context, question=None, cause=Cause.TESTBED).steps[0].text
     unsure = replace(lead, state=ChangeState.PROVISIONAL)
     assert (
-        show_incident(scene, question=None, lead=unsure)
+        show_incident(context, question=None, lead=unsure)
         .steps[0]
         .text.startswith("Wait for the next nights")
     )
-    back = show_incident(scene, question=None, came_back_after=TRIAGED)
+    back = show_incident(context, question=None, came_back_after=TRIAGED)
     assert (back.owner, "came back: tell ops <ops>" in back.steps[0].text) == ("ops <ops>", True)
     better = replace(lead, outcome=Outcome.IMPROVED)
-    gain = show_incident(scene, question=None, lead=better)
+    gain = show_incident(context, question=None, lead=better)
     assert "--state expected" in gain.steps[0].commands
-    decided = show_incident(scene, question=None, triage=TRIAGED)
+    decided = show_incident(context, question=None, triage=TRIAGED)
     assert (decided.owner, decided.steps[0].text) == (
         "ops <ops>",
         "Nothing: testbed by ops <ops> until 2026-04-01.",
     )
 
 
-def test_the_heaviest_comes_first_and_the_rest_is_counted(scene: SiteContext) -> None:
-    incident: Incident = scene.judgement.incidents[0]
-    keys = [one.series.key for one in scene.judgement.series]
+def test_the_heaviest_comes_first_and_the_rest_is_counted(context: SiteContext) -> None:
+    incident: Incident = context.judgement.incidents[0]
+    keys = [one.series.key for one in context.judgement.series]
     noisy = [replace(one, relative_change=10 * one.relative_change) for one in DETECTABLE]
     series = tuple(
         replace(one, detectable=tuple(noisy) if one.series.key == keys[0] else DETECTABLE)
-        for one in scene.judgement.series
+        for one in context.judgement.series
     )
 
     def at(key: Any, change: float, name: str) -> Incident:
@@ -189,11 +191,11 @@ def test_the_heaviest_comes_first_and_the_rest_is_counted(scene: SiteContext) ->
         return replace(incident, name=name, lead=replace(lead, relative_change=change))
 
     few = (at(keys[0], -0.2, "noisy"), at(keys[1], -0.1, "sure"), at(keys[1], -0.06, "small"))
-    judgement = replace(scene.judgement, series=series, incidents=few)
-    rows = show(scene, judgement=judgement)["attention"]
+    judgement = replace(context.judgement, series=series, incidents=few)
+    rows = show(context, judgement=judgement)["attention"]
     assert [row.incident.name for row in rows] == ["sure", "noisy", "small"]
     many = tuple(at(keys[1], -0.1, f"n{number:02d}") for number in range(MOST_INCIDENTS + 7))
-    page = show(scene, judgement=replace(judgement, incidents=many))
+    page = show(context, judgement=replace(judgement, incidents=many))
     assert len(page["attention"]) == MOST_INCIDENTS
     html = render("index.html", "index.html", **page).content.decode()
     assert len(html) < 150_000  # of the 300 kB that it may have, many experiments take the rest
@@ -201,11 +203,11 @@ def test_the_heaviest_comes_first_and_the_rest_is_counted(scene: SiteContext) ->
 
 
 def test_movers_are_shown_from_three_deviations_on(
-    index: dict[str, Any], scene: SiteContext, monkeypatch: pytest.MonkeyPatch
+    index: dict[str, Any], context: SiteContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert index["movers"] == []
     monkeypatch.setattr("reports.pages.front.page._LEAST_DEVIATIONS", 0.0)
-    page = show(scene)
+    page = show(context)
     assert len(page["movers"]) == 3
     assert max(mover.deviations for mover, _ in page["movers"]) < 3
     html = render("index.html", "index.html", **page).content.decode()
@@ -213,25 +215,25 @@ def test_movers_are_shown_from_three_deviations_on(
 
 
 def test_experiments_stand_in_one_line_each_the_worst_first(
-    index: dict[str, Any], scene: SiteContext
+    index: dict[str, Any], context: SiteContext
 ) -> None:
     write, read = index["experiments"]
     assert (write.name, read.name) == ("cassandra-sensor-write", "cassandra-sensor-read")
     assert write.verdict.word == "Regressed"
     assert read.counts == "1 invalid, 5 unchanged"
-    groups = group_series(scene.judgement.series, scene.heads)
+    groups = group_series(context.judgement.series, context.heads)
     anchors = {group.name: group.anchor for group in groups}
     assert write.page == f"series.html#{anchors['cassandra-sensor-write']}"
     assert (write.freshness and write.freshness.badge.word) == "Fresh"
-    assert sum(len(group.series) for group in groups) == len(scene.judgement.series)
+    assert sum(len(group.series) for group in groups) == len(context.judgement.series)
     first = groups[1].series[0]
     assert series_words(first.series.key) == "throughput of write at saturation"
     (pointless,) = [one for one in groups[0].series if not one.series.points]
     assert series_words(pointless.series.key) == "highest load of read-latest in phase search"
 
 
-def test_all_series_have_chips_that_filter_and_say_since_when(scene: SiteContext) -> None:
-    groups = group_series(scene.judgement.series, scene.heads)
+def test_all_series_have_chips_that_filter_and_say_since_when(context: SiteContext) -> None:
+    groups = group_series(context.judgement.series, context.heads)
     shown = show_all_series(groups)
     badge, many = shown["outcomes"][0]
     assert (badge.word, many) == ("Regressed", 5)
@@ -245,10 +247,10 @@ def test_all_series_have_chips_that_filter_and_say_since_when(scene: SiteContext
 
 
 def test_the_comment_of_a_pull_request_finds_a_series_by_experiment_and_words(
-    scene: SiteContext,
+    context: SiteContext,
 ) -> None:
     """Where there is one experiment, no column names it; its name is found all the same."""
-    groups = group_series(scene.judgement.series, scene.heads)
+    groups = group_series(context.judgement.series, context.heads)
     for shown in (groups, groups[1:]):
         page = show_all_series(shown)
         html = render("all_series.html", "series.html", **page, caveats=()).content.decode()
@@ -259,11 +261,11 @@ def test_the_comment_of_a_pull_request_finds_a_series_by_experiment_and_words(
 
 
 def test_troubles_and_caveats_of_the_whole_history_are_listed(
-    index: dict[str, Any], scene: SiteContext
+    index: dict[str, Any], context: SiteContext
 ) -> None:
     assert [trial.status for trial in index["troubles"]] == ["invalid", "failed"]
     assert index["troubles_count"] == 2
-    assert index["caveats"] == (f"local: {scene.caveats['local']}",)
+    assert index["caveats"] == (f"local: {context.caveats['local']}",)
 
 
 def test_false_alarms_are_said_for_somebody_who_never_heard_of_them() -> None:
@@ -326,8 +328,8 @@ def test_each_experiment_is_fresh_stale_or_has_never_been(make_trial: Callable[.
     )
 
 
-def test_an_old_history_says_so_when_built_and_when_opened(scene: SiteContext) -> None:
-    page = show(scene, now=scene.now + 2 * DAY)
+def test_an_old_history_says_so_when_built_and_when_opened(context: SiteContext) -> None:
+    page = show(context, now=context.now + 2 * DAY)
     assert page["age"] > page["limit"]
     assert page["unfresh"] == 2
     html = render("index.html", "index.html", **page).content.decode()
@@ -338,9 +340,9 @@ def test_an_old_history_says_so_when_built_and_when_opened(scene: SiteContext) -
 
 
 def test_a_history_without_a_completed_trial_never_looks_fine(
-    scene: SiteContext, make_trial: Callable[..., Trial]
+    context: SiteContext, make_trial: Callable[..., Trial]
 ) -> None:
-    page = show(bare(scene, make_trial(status=TrialStatus.FAILED, reasons=(), samples=())))
+    page = show(bare(context, make_trial(status=TrialStatus.FAILED, reasons=(), samples=())))
     assert page["sentence"] == "No trial has been completed yet."
     assert page["troubles_tonight"].endswith("1 failed")
     assert page["verdict"].word == "Cannot tell yet"
@@ -350,10 +352,10 @@ def test_a_history_without_a_completed_trial_never_looks_fine(
 
 
 def test_trials_that_took_turns_are_told_by_their_comparison_alone(
-    scene: SiteContext, make_trial: Callable[..., Trial]
+    context: SiteContext, make_trial: Callable[..., Trial]
 ) -> None:
     spoilt = {"purpose": Purpose.COMPARISON, "status": TrialStatus.INVALID, "samples": ()}
-    turns = bare(scene, make_trial(), make_trial(id="cmp-1", night="", **spoilt))
+    turns = bare(context, make_trial(), make_trial(id="cmp-1", night="", **spoilt))
     page = show(turns)
     assert (page["unmeasured"], page["troubles"]) == ((), [])
     assert count_troubles_in_turns(tuple(turns.heads.values())).startswith(
@@ -361,22 +363,22 @@ def test_trials_that_took_turns_are_told_by_their_comparison_alone(
     )
 
 
-def test_an_empty_history_has_no_verdict(scene: SiteContext) -> None:
-    page = show(scene, heads={}, judgement=NOTHING, nights=())
+def test_an_empty_history_has_no_verdict(context: SiteContext) -> None:
+    page = show(context, heads={}, judgement=NOTHING, nights=())
     assert page["newest"] is None
     assert page["verdict"].word == "Nothing measured yet"
     assert "How to begin" in render("index.html", "index.html", **page).content.decode()
 
 
-def test_bundles_outside_of_the_history_come_first(scene: SiteContext) -> None:
+def test_bundles_outside_of_the_history_come_first(context: SiteContext) -> None:
     missing = [f"  {name} is missing" for name in ("trial.json", "a", "b", "c")]
     fault = "\n".join(("torn cannot be used:", *missing, "  move torn away"))
     left_out = (LeftOut(name="torn", fault=fault), LeftOut(name="fresh", fault=""))
-    page = show(scene, left_out=left_out)
+    page = show(context, left_out=left_out)
     said = "2 bundles on disk are not in the history, so not judged either."
     assert said in render("index.html", "index.html", **page).content.decode()
     torn, fresh = page["left_out"]
-    many = show(scene, left_out=tuple(LeftOut(name=f"b{number}", fault="") for number in range(8)))
+    many = show(context, left_out=tuple(LeftOut(name=f"b{number}", fault="") for number in range(8)))
     assert [row.subject for row in many["left_out"]] == ["b0 and 7 more"]
     assert (torn.badge.word, torn.subject, torn.page) == ("Left out", "torn", "")
     assert torn.text == ("torn cannot be used: trial.json is missing; 3 more problems; move torn away.")
@@ -399,7 +401,7 @@ REASONS = {
 
 @pytest.mark.parametrize("kind", REASONS)
 def test_an_invalid_trial_is_told_by_its_first_reason_in_full(
-    scene: SiteContext, make_trial: Callable[..., Trial], kind: str
+    context: SiteContext, make_trial: Callable[..., Trial], kind: str
 ) -> None:
     reasons = (Reason(kind=kind, text=REASONS[kind]), Reason(kind="other", text="one more"))
     reason = REASONS[kind].replace("%", "\N{NO-BREAK SPACE}%")
@@ -408,6 +410,6 @@ def test_an_invalid_trial_is_told_by_its_first_reason_in_full(
         (reasons, f"{reason} (1 more reason)"),
         (reasons * 2, f"{reason} (3 more reasons)"),
     ):
-        page = show(bare(scene, make_trial(status=TrialStatus.INVALID, reasons=found)))
+        page = show(bare(context, make_trial(status=TrialStatus.INVALID, reasons=found)))
         assert page["unmeasured"][0].text == said
         assert first_reason(page["troubles"][0]) == said

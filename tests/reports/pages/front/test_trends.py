@@ -17,7 +17,7 @@ from reports.wording.series_list import ExperimentGroup, group_series
 @pytest.fixture(scope="module")
 def groups(demo: Any) -> tuple[ExperimentGroup, ...]:
     """Return the experiments of the made-up history."""
-    return group_series(demo.judgement.series, demo.scene().heads)
+    return group_series(demo.judgement.series, demo.context().heads)
 
 
 def name(judged: JudgedSeries) -> str:

@@ -89,7 +89,7 @@ def test_trials_in_turns_are_told_beside_the_nights(demo: Any, incident: Inciden
     assert view["timeline"][-1].page == "comparison/cmp-2026-03-08-1.html"
     assert '<th scope="row"><a href="../comparison/cmp-2026-03-08-1.html">' in html
     assert "6 and 5 interleaved trials (2026-03-08) differ by −12.0" in "".join(
-        list_news([told], demo.scene().heads)
+        list_news([told], demo.context().heads)
     )
 
 

@@ -197,7 +197,7 @@ def test_a_canary_that_stood_still_clears_nobody_and_a_sentinel_does(
     demo: Any, incident: Incident
 ) -> None:
     canary, sentinel = incident.evidence
-    assert not sentinel.can_tell
+    assert not sentinel.is_decisive
     drift = explanation(page(demo, incident), "a drift")
     assert drift.standing.word == "Not ruled out"
     assert "does not show that the hosts did" in drift.text

@@ -9,7 +9,7 @@ from made_up_judgement import SETTINGS
 from analysis.judging.explanations import PriceMove
 from reports.pages.incident.page import show_incident
 from reports.wording.changes import by_change, view_changes
-from reports.wording.incidents import tell_briefly
+from reports.wording.incidents import describe_briefly
 from reports.wording.wording import quantity, series_words
 
 MOVE = PriceMove(before="4.5", after="6", is_event=True)
@@ -27,8 +27,8 @@ def test_a_new_price_is_said_wherever_the_incident_is(demo: Any) -> None:
     incident = replace(first, price_move=MOVE)
     judged = {one.series.key: one for one in demo.judgement.series}
     trials = {trial.id: trial for trial in demo.trials}
-    assert SAID in tell_briefly(incident)
-    assert SAID not in tell_briefly(first)
+    assert SAID in describe_briefly(incident)
+    assert SAID not in describe_briefly(first)
     assert show_incident(incident, judged, trials, {})["summary"].endswith(SAID)
     assert not show_incident(first, judged, trials, {})["summary"].endswith(SAID)
     own = judged[first.lead.series.key]

@@ -28,7 +28,7 @@ def text(catalog: Catalog) -> str:
 
 
 def test_every_quantity_has_its_unit_and_its_definition(demo: Any) -> None:
-    html = text(demo.scene().catalog)
+    html = text(demo.context().catalog)
     for metric in (METRICS | DIAGNOSTICS).values():
         entry = html[html.index(f'id="metric-{metric.name}"') :].partition("</div>")[0]
         assert f"{metric.better} is better" in entry
@@ -37,14 +37,14 @@ def test_every_quantity_has_its_unit_and_its_definition(demo: Any) -> None:
 
 
 def test_every_badge_of_a_judgement_is_explained(demo: Any) -> None:
-    html = text(demo.scene().catalog)
+    html = text(demo.context().catalog)
     shown = set(re.findall(r'<span class="badge (\w+)"><span[^>]*>(.)</span>([^<]+)</span></dt>', html))
     for badges in (OUTCOME_BADGES, STATE_BADGES, STATUS_BADGES, STEP_BADGES, CAUSE_BADGES):
         assert {(one.kind, one.symbol, one.word) for one in badges.values()} <= shown
 
 
 def test_the_numbers_of_the_rules_are_those_of_the_configuration(demo: Any) -> None:
-    catalog = demo.scene().catalog
+    catalog = demo.context().catalog
     detection = replace(
         catalog.detection,
         max_p_value=0.00123,
@@ -61,7 +61,7 @@ def test_the_numbers_of_the_rules_are_those_of_the_configuration(demo: Any) -> N
 
 
 def test_the_page_begins_with_the_terms_and_three_groups_of_contents(demo: Any) -> None:
-    html = text(demo.scene().catalog)
+    html = text(demo.context().catalog)
     terms, _, rest = html.partition('<nav class="contents"')
     assert re.findall(r"<dt><a[^>]*>([^<]+)</a></dt>", terms) == [
         *("Trial, night", "Series", "Level", "Suspected, confirmed", "Undecided"),
@@ -78,7 +78,7 @@ def test_the_page_begins_with_the_terms_and_three_groups_of_contents(demo: Any) 
 
 
 def test_limits_of_a_testbed_that_no_trial_uses_are_left_out(demo: Any) -> None:
-    catalog = demo.scene().catalog
+    catalog = demo.context().catalog
     other = replace(catalog.testbeds["local"], name="unused")
     both = replace(catalog, testbeds={"local": catalog.testbeds["local"], "unused": other})
     assert "unused:" not in render_method(both, {"local"}).content.decode()
@@ -87,12 +87,12 @@ def test_limits_of_a_testbed_that_no_trial_uses_are_left_out(demo: Any) -> None:
 
 def test_the_rules_of_validity_are_all_there(demo: Any) -> None:
     assert [rule.name for rule in RULES] == [field.name for field in fields(Validity)]
-    html = text(demo.scene().catalog)
+    html = text(demo.context().catalog)
     assert all(f'id="rule-{rule.name}"' in html for rule in RULES)
 
 
 def test_whatever_leads_to_the_method_finds_its_heading(demo: Any) -> None:
-    html = text(demo.scene().catalog)
+    html = text(demo.context().catalog)
     ids = set(re.findall(r'id="([^"]+)"', html))
     asked = set()
     for template in Path(str(files("reports"))).rglob("*.html"):

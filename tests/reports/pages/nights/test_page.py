@@ -14,7 +14,13 @@ from analysis.judging.incidents import Cause
 from perf.model.results import Named, Trial
 from reports.pages.nights import page as pages
 from reports.pages.nights.moves import find_config_moves, find_offsets
-from reports.pages.nights.view import NightRow, explain_told, find_tonight, group_nights, list_nights
+from reports.pages.nights.view import (
+    NightRow,
+    explain_told,
+    find_current_night,
+    group_nights,
+    list_nights,
+)
 from reports.site.writing import write_site
 from reports.wording.links import incident_page
 
@@ -22,9 +28,9 @@ NBSP = "\N{NO-BREAK SPACE}"
 
 
 def list_rows(demo: Any) -> tuple[NightRow, ...]:
-    scene = demo.scene()
+    context = demo.context()
     nights = group_nights(demo.trials, demo.nights)
-    return list_nights(nights, scene.judgement.series, scene.heads)
+    return list_nights(nights, context.judgement.series, context.heads)
 
 
 def test_a_night_says_what_it_measured_missed_and_told(demo: Any) -> None:
@@ -59,24 +65,24 @@ def test_a_headline_is_held_against_the_level_before(demo: Any) -> None:
 
 
 def test_a_night_says_which_config_changed_and_links_the_incident(demo: Any, tmp_path: Path) -> None:
-    scene = demo.scene()
-    incident = scene.judgement.incidents[0]
+    context = demo.context()
+    incident = context.judgement.incidents[0]
     lead = replace(incident.lead, last_before=incident.lead.series.points[0])
     incident = replace(incident, cause=Cause.CONFIGURATION, lead=lead, changes=(lead,))
-    first = scene.heads[lead.first_after.trial]
+    first = context.heads[lead.first_after.trial]
     edited = Named(name=first.config.name, sha256="feedfeedfeed")
     heads = {
         one: replace(head, config=edited)
         if head.started_at >= first.started_at and head.config == first.config
         else head
-        for one, head in scene.heads.items()
+        for one, head in context.heads.items()
     }
     moves = find_config_moves(heads, [incident])
     assert moves.keys() == {first.night}
-    assert find_config_moves(scene.heads, [incident]) == {}
-    judgement = replace(scene.judgement, incidents=(incident,))
+    assert find_config_moves(context.heads, [incident]) == {}
+    judgement = replace(context.judgement, incidents=(incident,))
     target = tmp_path / "site"
-    changed = replace(scene, heads=heads, judgement=judgement, target=target)
+    changed = replace(context, heads=heads, judgement=judgement, target=target)
     write_site(target, pages.batches(changed))
     page = (target / "night" / f"{first.night}.html").read_text()
     lines = [text.partition("</p>")[0] for text in page.split("Configuration changed:")[1:]]
@@ -118,11 +124,11 @@ def test_a_planned_night_without_a_trial_is_a_night(demo: Any) -> None:
     (plan,) = demo.nights
     (row,) = list_nights(group_nights((), (plan,)), (), {})
     assert (row.night.statuses, row.missing) == ("", 6)
-    assert find_tonight(()) == ()
+    assert find_current_night(()) == ()
 
 
 def test_the_pages_of_old_nights_are_not_made_again(demo: Any, tmp_path: Path) -> None:
-    scene = replace(demo.scene(), target=tmp_path / "site")
+    context = replace(demo.context(), target=tmp_path / "site")
     made: list[str] = []
 
     class Watched:
@@ -132,16 +138,16 @@ def test_the_pages_of_old_nights_are_not_made_again(demo: Any, tmp_path: Path) -
 
     def write(heads: Any) -> None:
         made.clear()
-        write_site(scene.target, pages.batches(replace(scene, heads=heads, archive=Watched())))
+        write_site(context.target, pages.batches(replace(context, heads=heads, archive=Watched())))
 
-    tonight = {trial.id for trial in find_tonight(demo.trials)}
+    tonight = {trial.id for trial in find_current_night(demo.trials)}
     write({trial.id: trial for trial in demo.trials if trial.id not in tonight})
     assert len(made) == 7  # of the newest, nothing has come
     write({trial.id: trial for trial in demo.trials})
     assert made == ["2026-03-08-1"]  # the night before it was linked to its plan already
     write({trial.id: trial for trial in demo.trials})
     assert made == []
-    page = (scene.target / "night" / "2026-03-08-1.html").read_text()
+    page = (context.target / "night" / "2026-03-08-1.html").read_text()
     assert "5 of 6 planned trials of suite quickstart ended: 1 failed, 1 invalid, 3 completed." in page
     assert 'href="../trials/2026-03-08-1.04.cassandra-sensor-read.5.0.1.html"' in page
     assert "cassandra-sensor-read at 5.0.3" in page  # the one that is missing

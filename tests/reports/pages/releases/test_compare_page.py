@@ -16,10 +16,10 @@ from made_up_times import SECONDS, SPIKE_US, record
 from playwright.sync_api import Browser, Page, expect
 
 from perf.model.results import TrialId
-from reports.pages.releases.compare import tell_cells
+from reports.pages.releases.compare import describe_cells
 from reports.pages.releases.heatmap import HeatCell, HeatPair, view_heatmap
 from reports.pages.releases.medians import Medians, Variant, read_medians
-from reports.pages.trial.times import tell_trial
+from reports.pages.trial.times import describe_curves
 from reports.site.context import SiteContext
 from reports.wording.links import release_page
 from reports.wording.measures import change_words, ends_words
@@ -35,7 +35,7 @@ STEPS_OF_LINES = """
 
 def test_the_data_of_a_trial_hold_its_spectrum_course_and_diagnostics(demo: Any) -> None:
     enriched = next(trial for trial in demo.trials if trial.steps)
-    told = tell_trial(enriched, [record(enriched.id)])
+    told = describe_curves(enriched, [record(enriched.id)])
     (time,) = told["times"]
     assert (time["title"], time["problem"], time["count"]) == (
         "Write at saturation",
@@ -57,15 +57,15 @@ def test_the_data_of_a_trial_hold_its_spectrum_course_and_diagnostics(demo: Any)
 def test_a_histogram_that_cannot_be_decoded_is_told(demo: Any) -> None:
     broken = record(TrialId("x"))
     bad = replace(broken, intervals=(replace(broken.intervals[0], encoded="HISTFAAA"),))
-    (time,) = tell_trial(demo.trials[0], [bad])["times"]
+    (time,) = describe_curves(demo.trials[0], [bad])["times"]
     assert "cannot be decoded" in time["problem"]
 
 
 @pytest.fixture(scope="module")
-def scene(demo: Any) -> SiteContext:
+def context(demo: Any) -> SiteContext:
     """Give all that the site is made of."""
-    scene: SiteContext = demo.scene()
-    return scene
+    context: SiteContext = demo.context()
+    return context
 
 
 @pytest.fixture
@@ -76,12 +76,12 @@ def watched(browser: Browser) -> Iterator[chromium.Watched]:
         assert page.complaints == []
 
 
-def read(scene: SiteContext) -> Medians:
-    return read_medians(scene.heads.values(), (*scene.judgement.series, *scene.judgement.watched))
+def read(context: SiteContext) -> Medians:
+    return read_medians(context.heads.values(), (*context.judgement.series, *context.judgement.watched))
 
 
-def variants(scene: SiteContext) -> dict[str, Variant]:
-    medians = read(scene)
+def variants(context: SiteContext) -> dict[str, Variant]:
+    medians = read(context)
     return {one.release.version: one for one in medians.variants.values()}
 
 
@@ -103,15 +103,15 @@ def normal(text: str) -> str:
 
 
 def test_the_script_gives_the_same_answers_as_python(
-    scene: SiteContext, demo_site: Path, watched: chromium.Watched
+    context: SiteContext, demo_site: Path, watched: chromium.Watched
 ) -> None:
-    found = variants(scene)
-    medians = read(scene)
+    found = variants(context)
+    medians = read(context)
     before, after = found["5.0.1"], found["5.0.3"]
     pair = HeatPair(before=medians.measured[before.id], after=medians.measured[after.id])
     expected = [
         normal(tell(cell))
-        for group in view_heatmap([pair], scene.catalog.detection).groups
+        for group in view_heatmap([pair], context.catalog.detection).groups
         for row in group.rows
         for cell in row.cells
         if cell
@@ -121,7 +121,7 @@ def test_the_script_gives_the_same_answers_as_python(
     texts = watched.page.locator("#heat td.heat:not(.empty)").all_text_contents()
     joined = [normal(text) for text in texts]
     assert [text.replace(" ", "") for text in joined] == [text.replace(" ", "") for text in expected]
-    heat = view_heatmap([pair], scene.catalog.detection)
+    heat = view_heatmap([pair], context.catalog.detection)
     told = watched.page.locator("#counts li").all_inner_texts()
     assert [normal(text) for text in told] == [
         *(
@@ -136,25 +136,25 @@ def test_the_script_gives_the_same_answers_as_python(
             "all => all.map(one => one.href)"
         )
     }
-    cells = cells_of(scene, before, after)
+    cells = cells_of(context, before, after)
     assert zooms == {cell.zoom for cell in cells}
 
 
-def cells_of(scene: SiteContext, before: Variant, after: Variant) -> list[HeatCell]:
-    medians = read(scene)
+def cells_of(context: SiteContext, before: Variant, after: Variant) -> list[HeatCell]:
+    medians = read(context)
     pair = HeatPair(before=medians.measured[before.id], after=medians.measured[after.id])
-    heat = view_heatmap([pair], scene.catalog.detection)
+    heat = view_heatmap([pair], context.catalog.detection)
     return [cell for group in heat.groups for row in group.rows for cell in row.cells if cell]
 
 
 def test_the_script_knows_what_changed_inside_of_a_release(
-    scene: SiteContext, demo_site: Path, watched: chromium.Watched
+    context: SiteContext, demo_site: Path, watched: chromium.Watched
 ) -> None:
-    changed = tuple(change_inside(one, "5.0.3") for one in scene.judgement.series)
-    told = replace(scene, judgement=replace(scene.judgement, series=changed))
+    changed = tuple(change_inside(one, "5.0.3") for one in context.judgement.series)
+    told = replace(context, judgement=replace(context.judgement, series=changed))
     medians, found = read(told), variants(told)
     sides = [found["5.0.2"], found["5.0.3"]]
-    data = [tell_cells(one, medians, [], scene.catalog.detection) for one in sides]
+    data = [describe_cells(one, medians, [], context.catalog.detection) for one in sides]
     watched.open(demo_site / "compare.html")
     seen = watched.page.evaluate(
         """async ([a, b]) => {
@@ -171,9 +171,9 @@ def test_the_script_knows_what_changed_inside_of_a_release(
 
 
 def test_the_page_opens_with_the_newest_against_the_one_before(
-    scene: SiteContext, demo_site: Path, watched: chromium.Watched
+    context: SiteContext, demo_site: Path, watched: chromium.Watched
 ) -> None:
-    found = variants(scene)
+    found = variants(context)
     page = watched.page
     watched.open(demo_site / "compare.html")
     heading = page.get_by_role("heading", level=1)
@@ -193,9 +193,9 @@ def test_the_page_opens_with_the_newest_against_the_one_before(
 
 
 def test_unknown_names_and_equal_sides_are_said(
-    scene: SiteContext, demo_site: Path, watched: chromium.Watched
+    context: SiteContext, demo_site: Path, watched: chromium.Watched
 ) -> None:
-    found = variants(scene)
+    found = variants(context)
     page = watched.page
     watched.open(demo_site / "compare.html", "a=nonsense&b=other")
     expect(page.locator("#compared")).to_contain_text("nonsense, other.")
@@ -210,9 +210,9 @@ def test_unknown_names_and_equal_sides_are_said(
 
 
 def test_two_that_share_no_measure_say_what_each_measured(
-    scene: SiteContext, demo_site: Path, watched: chromium.Watched
+    context: SiteContext, demo_site: Path, watched: chromium.Watched
 ) -> None:
-    found = variants(scene)
+    found = variants(context)
     page = watched.page
     watched.open(demo_site / "compare.html", f"a={found['5.0.1'].id}&b={found['5.0.2'].id}")
     expect(page.locator("#heat table")).to_be_visible()
@@ -235,7 +235,7 @@ def test_two_that_share_no_measure_say_what_each_measured(
 
 
 def test_a_heat_map_is_copied_with_one_value_in_a_cell(
-    scene: SiteContext, demo_site: Path, watched: chromium.Watched
+    context: SiteContext, demo_site: Path, watched: chromium.Watched
 ) -> None:
     page = watched.page
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
@@ -243,7 +243,7 @@ def test_a_heat_map_is_copied_with_one_value_in_a_cell(
     page.locator("#heat").get_by_role("button", name=re.compile("as JSON")).click()
     expect(page.get_by_role("status").filter(has_text="as JSON")).to_have_count(1)
     rows = json.loads(str(page.evaluate("navigator.clipboard.readText()")))
-    cells = cells_of(scene, variants(scene)["5.0.2"], variants(scene)["5.0.3"])
+    cells = cells_of(context, variants(context)["5.0.2"], variants(context)["5.0.3"])
     assert len(rows) == len(cells)
     worse = next(row for row in rows if row["verdict"] == "Worse" and row["measure"] == "Throughput")
     assert (worse["workload"], worse["operation"]) == ("sensor-write", "Write at saturation")
@@ -253,9 +253,9 @@ def test_a_heat_map_is_copied_with_one_value_in_a_cell(
 
 @pytest.mark.slow
 def test_filters_and_sides_stay_in_the_url(
-    scene: SiteContext, demo_site: Path, watched: chromium.Watched
+    context: SiteContext, demo_site: Path, watched: chromium.Watched
 ) -> None:
-    found = variants(scene)
+    found = variants(context)
     watched.open(demo_site / "compare.html", f"a={found['5.0.2'].id}&b={found['5.0.3'].id}")
     page = watched.page
     page.get_by_label("only what moved").check()
@@ -283,9 +283,9 @@ def test_filters_and_sides_stay_in_the_url(
 
 
 def test_the_command_for_a_verdict_can_be_copied_as_it_is(
-    scene: SiteContext, demo_site: Path, watched: chromium.Watched
+    context: SiteContext, demo_site: Path, watched: chromium.Watched
 ) -> None:
-    found = variants(scene)
+    found = variants(context)
     watched.open(demo_site / "compare.html", f"a={found['5.0.2'].id}&b={found['5.0.3'].id}")
     command = watched.page.locator("#command")
     command.wait_for()
@@ -297,9 +297,9 @@ def test_the_command_for_a_verdict_can_be_copied_as_it_is(
 
 @pytest.mark.slow
 def test_what_only_one_side_measures_has_no_command(
-    scene: SiteContext, demo_site: Path, watched: chromium.Watched
+    context: SiteContext, demo_site: Path, watched: chromium.Watched
 ) -> None:
-    found = variants(scene)
+    found = variants(context)
     page = watched.page
     watched.open(demo_site / "compare.html", f"a={found['5.0.1'].id}&b={found['5.0.2'].id}")
     page.evaluate(
@@ -319,9 +319,9 @@ def test_what_only_one_side_measures_has_no_command(
 
 @pytest.mark.slow
 def test_response_times_of_both_sides_are_drawn(
-    scene: SiteContext, demo_site: Path, watched: chromium.Watched
+    context: SiteContext, demo_site: Path, watched: chromium.Watched
 ) -> None:
-    found = variants(scene)
+    found = variants(context)
     watched.open(demo_site / "compare.html", f"a={found['5.0.2'].id}&b={found['5.0.3'].id}")
     page = watched.page
     page.get_by_label("Experiment").select_option("cassandra-sensor-write")
@@ -370,9 +370,9 @@ def test_each_side_looks_the_same_in_the_legend_and_in_every_chart(
         assert {tuple(one) for one in drawn} == {tuple(one) for one in legend}, chart
 
 
-def test_two_that_took_turns_have_a_verdict_elsewhere(scene: SiteContext, demo_site: Path) -> None:
+def test_two_that_took_turns_have_a_verdict_elsewhere(context: SiteContext, demo_site: Path) -> None:
     index = json.loads(
         (demo_site / "data/compare.js").read_text().partition(",")[2].removesuffix(");\n")
     )
     assert all(one["page"].startswith("comparison/") for one in index["comparisons"])
-    assert len(index["comparisons"]) == len(scene.comparisons)
+    assert len(index["comparisons"]) == len(context.comparisons)

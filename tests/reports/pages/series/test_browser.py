@@ -31,10 +31,10 @@ WAIT_MS = 20_000
 def site(make_trial: Callable[..., Trial], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Give a site of series pages alone."""
     target = tmp_path_factory.mktemp("series") / "site"
-    scene = make_scene(make_trial, TRIALS, target)
-    bare = (SiteFile(path, b"<!doctype html>") for path in (FRONT, *map(trial_page, scene.heads)))
+    context = make_scene(make_trial, TRIALS, target)
+    bare = (SiteFile(path, b"<!doctype html>") for path in (FRONT, *map(trial_page, context.heads)))
     statics = batch_of(*bare, *static_files())
-    write_site(target, [statics, *series.batches(scene)])
+    write_site(target, [statics, *series.batches(context)])
     return target
 
 

@@ -24,15 +24,15 @@ POINTS = TRIALS - 2  # one is invalid, one never came
 
 
 @pytest.fixture(scope="module")
-def scene(make_trial: Callable[..., Trial]) -> SiteContext:
+def context(make_trial: Callable[..., Trial]) -> SiteContext:
     """Give an experiment of 130 trials."""
     return make_scene(make_trial, TRIALS, Path("site"))
 
 
 @pytest.fixture(scope="module")
-def files(scene: SiteContext) -> dict[str, SiteFile]:
+def files(context: SiteContext) -> dict[str, SiteFile]:
     """Give all files of its series by path."""
-    made = (file for batch in flatten(series.batches(scene)) for file in batch.make(batch.versions))
+    made = (file for batch in flatten(series.batches(context)) for file in batch.make(batch.versions))
     return {file.path: file for file in made}
 
 
@@ -41,8 +41,10 @@ def data_of(files: dict[str, SiteFile], name: str) -> Any:  # noqa: ANN401  any 
     return json.loads(text.removeprefix(f'knickpoint.receive("{name}",').removesuffix(");\n"))
 
 
-def versions(scene: SiteContext) -> dict[str, str]:
-    return {path: at for batch in flatten(series.batches(scene)) for path, at in batch.versions.items()}
+def versions(context: SiteContext) -> dict[str, str]:
+    return {
+        path: at for batch in flatten(series.batches(context)) for path, at in batch.versions.items()
+    }
 
 
 def test_a_page_lists_its_newest_points_and_the_data_hold_all(files: dict[str, SiteFile]) -> None:
@@ -55,11 +57,11 @@ def test_a_page_lists_its_newest_points_and_the_data_hold_all(files: dict[str, S
 
 
 def test_each_point_is_of_its_trial_and_iterations_keep_nine_digits(
-    scene: SiteContext, files: dict[str, SiteFile]
+    context: SiteContext, files: dict[str, SiteFile]
 ) -> None:
     data = data_of(files, series_stem(KEY))
     track = data_of(files, data["track"])
-    (judged,) = [one for one in scene.judgement.series if one.series.key == KEY]
+    (judged,) = [one for one in context.judgement.series if one.series.key == KEY]
     assert [track["trial"][slot] for slot in data["at"]] == [p.trial for p in judged.series.points]
     assert data["value"] == [point.value for point in judged.series.points]
     exact = [value for point in judged.series.points for value in point.iterations]
@@ -100,9 +102,9 @@ def test_the_chart_is_said_in_words(files: dict[str, SiteFile]) -> None:
     assert said in page
 
 
-def test_what_is_not_known_of_the_noise_is_left_out(scene: SiteContext) -> None:
-    parts = [replace(one, detectable=(), noise=None) for one in scene.judgement.series]
-    short = replace(scene, judgement=replace(scene.judgement, series=tuple(parts)))
+def test_what_is_not_known_of_the_noise_is_left_out(context: SiteContext) -> None:
+    parts = [replace(one, detectable=(), noise=None) for one in context.judgement.series]
+    short = replace(context, judgement=replace(context.judgement, series=tuple(parts)))
     made = (file for batch in flatten(series.batches(short)) for file in batch.make(batch.versions))
     page = next(file for file in made if file.path == series_page(KEY)).content.decode()
     reading = page.split("How to read and use the chart")[1].split("</details>")[0]
@@ -118,8 +120,8 @@ def test_published_figures_are_told_as_what_they_are(files: dict[str, SiteFile])
     assert "Published figures" not in files[series_page(SLOWER)].content.decode()
 
 
-def test_what_changed_between_trials_is_marked_unless_it_flickers(scene: SiteContext) -> None:
-    track = find_tracks(scene.judgement.series, scene.heads, scene.nights)[track_of(KEY)]
+def test_what_changed_between_trials_is_marked_unless_it_flickers(context: SiteContext) -> None:
+    track = find_tracks(context.judgement.series, context.heads, context.nights)[track_of(KEY)]
     moves = (
         *(Move(place=at, name="cpu MHz", before="1", after="2") for at in range(1, TRIALS)),
         Move(place=3, name="kernel", before="6.1", after="6.2"),
@@ -136,41 +138,43 @@ def test_what_changed_between_trials_is_marked_unless_it_flickers(scene: SiteCon
 
 
 def test_a_sentinel_without_a_point_stands_on_the_track_of_its_release(
-    scene: SiteContext,
+    context: SiteContext,
 ) -> None:
     key = replace(KEY, line="5.0.1", config="sentinel")
-    (judged,) = [one for one in scene.judgement.series if one.series.key == KEY]
+    (judged,) = [one for one in context.judgement.series if one.series.key == KEY]
     watched = replace(judged, series=replace(judged.series, key=key))
-    (invalid,) = [head for head in scene.heads.values() if head.status != "completed"]
+    (invalid,) = [head for head in context.heads.values() if head.status != "completed"]
     spoilt = replace(
         invalid,
         id=TrialId("sentinel"),
         purpose=Purpose.SENTINEL,
         config=replace(invalid.config, name="sentinel"),
     )
-    tracks = find_tracks([watched], {**scene.heads, spoilt.id: spoilt}, ())
+    tracks = find_tracks([watched], {**context.heads, spoilt.id: spoilt}, ())
     assert [slot.trial for slot in tracks[track_of(key)].slots if slot.badge] == ["sentinel"]
 
 
-def test_only_what_moved_is_made_again(scene: SiteContext) -> None:
-    before = versions(scene)
+def test_only_what_moved_is_made_again(context: SiteContext) -> None:
+    before = versions(context)
     assert all(before.values())
-    assert versions(scene) == before
+    assert versions(context) == before
     old = replace(KEY, line="4.1")
-    (moved,) = [one for one in scene.judgement.series if one.series.key == old]
+    (moved,) = [one for one in context.judgement.series if one.series.key == old]
     parts = [
         replace(one, verdict=replace(one.verdict, basis=VerdictBasis.NO_TRIAL)) if one is moved else one
-        for one in scene.judgement.series
+        for one in context.judgement.series
     ]
-    later = versions(replace(scene, judgement=replace(scene.judgement, series=tuple(parts))))
+    later = versions(replace(context, judgement=replace(context.judgement, series=tuple(parts))))
     changed = {path for path in before if before[path] != later[path]}
     assert changed == {series_page(old), data_path(series_stem(old))}
 
 
-def test_another_content_of_a_trial_makes_its_series_and_their_track_again(scene: SiteContext) -> None:
-    before = versions(scene)
-    (trial,) = [head.id for head in scene.heads.values() if head.release.version == "4.1.1"][:1]
-    later = versions(replace(scene, digests={**scene.digests, trial: "another"}))
+def test_another_content_of_a_trial_makes_its_series_and_their_track_again(
+    context: SiteContext,
+) -> None:
+    before = versions(context)
+    (trial,) = [head.id for head in context.heads.values() if head.release.version == "4.1.1"][:1]
+    later = versions(replace(context, digests={**context.digests, trial: "another"}))
     changed = {path for path in before if before[path] != later[path]}
     old = replace(KEY, line="4.1")
     assert changed == {
@@ -178,46 +182,46 @@ def test_another_content_of_a_trial_makes_its_series_and_their_track_again(scene
         data_path(series_stem(old)),
         data_path(track_stem(track_of(old))),
     }
-    unknown = versions(replace(scene, digests={}))
+    unknown = versions(replace(context, digests={}))
     assert unknown[series_page(old)] == ""  # then only making it tells
 
 
-def test_a_series_of_several_testbeds_shows_the_caveat_of_each(scene: SiteContext) -> None:
-    testbed = next(iter(scene.catalog.testbeds.values()))
-    (judged,) = (one for one in scene.judgement.series if one.series.key == KEY)
+def test_a_series_of_several_testbeds_shows_the_caveat_of_each(context: SiteContext) -> None:
+    testbed = next(iter(context.catalog.testbeds.values()))
+    (judged,) = (one for one in context.judgement.series if one.series.key == KEY)
     name = judged.series.points.trials[0]
-    other = replace(scene.heads[name], testbed=Named(name="another", sha256="2" * 12))
-    caveats = {"another": "One core.", scene.heads[name].testbed.name: "Two cores."}
+    other = replace(context.heads[name], testbed=Named(name="another", sha256="2" * 12))
+    caveats = {"another": "One core.", context.heads[name].testbed.name: "Two cores."}
     testbeds = {one: replace(testbed, caveat=text) for one, text in caveats.items()}
     mixed = replace(
-        scene,
-        heads={**scene.heads, name: other},
-        catalog=replace(scene.catalog, testbeds=testbeds),
+        context,
+        heads={**context.heads, name: other},
+        catalog=replace(context.catalog, testbeds=testbeds),
     )
     made = (file for batch in flatten(series.batches(mixed)) for file in batch.make(batch.versions))
     page = next(file for file in made if file.path == series_page(KEY)).content.decode()
     assert "One core. Two cores." in page  # by the names of the testbeds
 
 
-def test_hostile_names_stay_data(scene: SiteContext) -> None:
+def test_hostile_names_stay_data(context: SiteContext) -> None:
     hostile = '"]; alert(1); </script>\N{LINE SEPARATOR}\N{RIGHT-TO-LEFT OVERRIDE}' + "x" * 10_000
     heads = {
         name: replace(head, release=replace(head.release, version=hostile))
-        for name, head in scene.heads.items()
+        for name, head in context.heads.items()
     }
-    track = find_tracks(scene.judgement.series, heads, scene.nights)[track_of(KEY)]
+    track = find_tracks(context.judgement.series, heads, context.nights)[track_of(KEY)]
     assert track_data(track, (), ())["releases"] == [hostile]
     made = [
         file
-        for batch in flatten(series.batches(replace(scene, heads=heads)))
+        for batch in flatten(series.batches(replace(context, heads=heads)))
         for file in batch.make(batch.versions)
     ]
     by_path = {file.path: file for file in made}
     assert data_of(by_path, track.stem)["releases"][0].startswith('"]; alert(1); </script>')
 
 
-def test_slots_are_ordered_by_release_and_then_by_time(scene: SiteContext) -> None:
-    track = find_tracks(scene.judgement.series, scene.heads, scene.nights)[track_of(KEY)]
+def test_slots_are_ordered_by_release_and_then_by_time(context: SiteContext) -> None:
+    track = find_tracks(context.judgement.series, context.heads, context.nights)[track_of(KEY)]
     first, *_ = track.slots
     late = replace(first, trial=TrialId("late"), started_at=datetime(2030, 1, 1, tzinfo=UTC))
     mixed = replace(track, slots=(*track.slots[:1], late, *track.slots[1:]))

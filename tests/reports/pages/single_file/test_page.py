@@ -25,9 +25,9 @@ WAIT_MS = 20_000
 
 
 @pytest.fixture(scope="module")
-def scene(demo: Any) -> SiteContext:  # noqa: ANN401  conftest is no module
+def context(demo: Any) -> SiteContext:  # noqa: ANN401  conftest is no module
     """Give the made-up history, a trial of it with a hostile reason."""
-    whole: SiteContext = demo.scene()
+    whole: SiteContext = demo.context()
     reason = Reason(kind="start", text="</script><script>alert(1)</script> & </template><!--")
     chosen = next(one for one, head in whole.heads.items() if head.experiment == EXPERIMENT)
     hostile = replace(whole.heads[chosen], status=TrialStatus.INVALID, reasons=(reason,))
@@ -35,19 +35,19 @@ def scene(demo: Any) -> SiteContext:  # noqa: ANN401  conftest is no module
 
 
 @pytest.fixture(scope="module")
-def target(scene: SiteContext, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def target(context: SiteContext, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Give the file of an experiment."""
     target = tmp_path_factory.mktemp("single") / "report.html"
-    write_single_file(scene, EXPERIMENT, target)
+    write_single_file(context, EXPERIMENT, target)
     return target
 
 
-def test_it_holds_its_experiment_whole_and_no_other(scene: SiteContext, target: Path) -> None:
+def test_it_holds_its_experiment_whole_and_no_other(context: SiteContext, target: Path) -> None:
     text = target.read_text()
     pages = set(re.findall(r'<template data-page="([^"]+)"', text))
-    own = {one for one, head in scene.heads.items() if head.experiment == EXPERIMENT}
+    own = {one for one, head in context.heads.items() if head.experiment == EXPERIMENT}
     assert {page for page in pages if page.startswith("trials/")} == set(map(trial_page, own))
-    keys = [one.series.key for one in scene.judgement.series]
+    keys = [one.series.key for one in context.judgement.series]
     own_series = {series_page(key) for key in keys if key.workload.startswith("sensor-write@")}
     assert {page for page in pages if page.startswith("series/")} == own_series
     assert 5 < len(own_series) < len(keys)
@@ -88,9 +88,11 @@ def test_no_text_of_a_trial_ends_what_it_stands_in(target: Path) -> None:
 
 
 def test_its_pages_and_charts_live_and_it_asks_for_nothing(
-    browser: Browser, scene: SiteContext, target: Path
+    browser: Browser, context: SiteContext, target: Path
 ) -> None:
-    key = next(one.series.key for one in scene.judgement.series if one.series.key.operation == "write")
+    key = next(
+        one.series.key for one in context.judgement.series if one.series.key.operation == "write"
+    )
     with watch(browser, width=1200, height=900) as watched:
         page = watched.page
         watched.open(target)
@@ -123,23 +125,23 @@ def test_it_has_no_barriers(browser: Browser, target: Path) -> None:
         assert watched.page.evaluate("document.documentElement.scrollWidth") <= 360
 
 
-def test_an_unknown_experiment_is_refused_with_the_known_ones(scene: SiteContext) -> None:
+def test_an_unknown_experiment_is_refused_with_the_known_ones(context: SiteContext) -> None:
     with pytest.raises(
         UsageError, match=r"no experiment 'nonesuch' .* there is: cassandra-sensor-read"
     ):
-        render_single_file(scene, "nonesuch")
+        render_single_file(context, "nonesuch")
     with pytest.raises(UsageError, match="the history is empty"):
-        render_single_file(replace(scene, heads={}), "nonesuch")
+        render_single_file(replace(context, heads={}), "nonesuch")
 
 
 def test_only_a_report_of_its_own_kind_is_replaced(
-    scene: SiteContext, target: Path, tmp_path: Path
+    context: SiteContext, target: Path, tmp_path: Path
 ) -> None:
     before = target.read_bytes()
-    write_single_file(scene, EXPERIMENT, target)
+    write_single_file(context, EXPERIMENT, target)
     assert target.read_bytes() == before
     (target.parent / ".new-report.html-killed.html").touch()
-    write_single_file(scene, EXPERIMENT, target)
+    write_single_file(context, EXPERIMENT, target)
     assert list(target.parent.iterdir()) == [target]
     precious = tmp_path / "thesis.html"
     for told in ("precious", "<!doctype html>\n<p>It is made by knickpoint report --single-file"):
@@ -151,7 +153,7 @@ def test_only_a_report_of_its_own_kind_is_replaced(
     with pytest.raises(UsageError, match="did not write"):
         check_target_file(tmp_path / "pipe.html")
     with pytest.raises(UsageError, match="is a directory"):
-        write_single_file(scene, EXPERIMENT, tmp_path)
+        write_single_file(context, EXPERIMENT, tmp_path)
     assert {path.name for path in tmp_path.iterdir()} == {"thesis.html", "pipe.html"}
 
 

@@ -35,10 +35,10 @@ def trial(make_trial: Callable[..., Trial]) -> Callable[..., Trial]:
     return make
 
 
-def pages(scene: Any) -> Mapping[str, str]:
+def pages(context: Any) -> Mapping[str, str]:
     return {
         file.path: file.content.decode()
-        for batch in flatten(testbed_pages.batches(scene))
+        for batch in flatten(testbed_pages.batches(context))
         for file in batch.make(batch.versions)
     }
 
@@ -54,8 +54,8 @@ def test_hours_count_on_the_day_on_which_they_passed(demo: Any, trial: Callable[
     assert (f"{newest.day}", newest.hours, newest.good_hours, newest.began) == ("2026-03-02", 4, 2, 2)
     assert (newest.invalid, newest.failed) == (1, 1)
     assert (f"{oldest.day}", oldest.hours, oldest.began, oldest.failed) == ("2026-03-01", 1, 1, 0)
-    scene = replace(demo.scene(), heads={one.id: one for one in trials})
-    (page,) = pages(replace(scene, archive=replace(scene.archive, all=tuple(trials)))).values()
+    context = replace(demo.context(), heads={one.id: one for one in trials})
+    (page,) = pages(replace(context, archive=replace(context.archive, all=tuple(trials)))).values()
     assert "2.50 hours of trials a day (10.4\N{NO-BREAK SPACE}% of the time), over 2 days up to" in page
     assert "2 of 3 trials (66.7\N{NO-BREAK SPACE}%) rejected" in page
     one_day = say_use([replace(newest, good_s=53 * 60, void_s=0)])
@@ -95,8 +95,8 @@ def test_the_canaries_of_a_host_are_one_chart_whatever_was_measured(demo: Any) -
     points = len(canary.series.points)
     assert (len(found.before), len(found.after)) == (2 * points, points)
     assert len(found.strip.paths) == 2
-    scene = demo.scene()
-    (page,) = pages(replace(scene, judgement=replace(scene.judgement, watched=watched))).values()
+    context = demo.context()
+    (page,) = pages(replace(context, judgement=replace(context.judgement, watched=watched))).values()
     assert f"over time, {2 * points:,} values before and {points:,} values after trials." in page
     spread = replace(canary.series, key=replace(key, statistic="max"))
     assert list_canaries((replace(canary, series=spread),)) == []
@@ -156,7 +156,7 @@ def test_the_page_begins_with_whether_the_hosts_are_steady(
     demo: Any, trial: Callable[..., Trial]
 ) -> None:
     canary = next(one for one in demo.judgement.watched if one.series.key.phase == "canary-before")
-    settings = demo.scene().catalog.detection
+    settings = demo.context().catalog.detection
     series = next(one for one in demo.judgement.series if len(one.series.points) > 20).series
     seen = replace(canary, noise=NOISE, series=replace(series, key=canary.series.key))
 
@@ -185,7 +185,7 @@ def test_the_page_begins_with_whether_the_hosts_are_steady(
 
 
 def test_one_testbed_has_one_page(demo: Any) -> None:
-    (page,) = pages(demo.scene()).values()
+    (page,) = pages(demo.context()).values()
     for said in ("Canaries over time", "Facts of the hosts", "Utilisation", "What moved"):
         assert said in page
     # How many nights it takes is told in each cell, as it is another number in each.
@@ -194,12 +194,12 @@ def test_one_testbed_has_one_page(demo: Any) -> None:
 
 
 def test_several_testbeds_have_a_page_each_and_one_that_lists_them(demo: Any) -> None:
-    scene = demo.scene()
+    context = demo.context()
     moved = {
         key: replace(head, testbed=Named(name="<rack>", sha256="0")) if "read" in key else head
-        for key, head in scene.heads.items()
+        for key, head in context.heads.items()
     }
-    made = pages(replace(scene, heads=moved))
+    made = pages(replace(context, heads=moved))
     assert sorted(made) == sorted(
         ["testbed.html", links.testbed_page("local"), links.testbed_page("<rack>")]
     )
@@ -210,9 +210,9 @@ def test_several_testbeds_have_a_page_each_and_one_that_lists_them(demo: Any) ->
 
 
 def test_a_testbed_without_a_trial_claims_nothing(demo: Any) -> None:
-    scene = demo.scene()
+    context = demo.context()
     empty = replace(
-        scene, heads={}, judgement=replace(scene.judgement, series=(), watched=(), incidents=())
+        context, heads={}, judgement=replace(context.judgement, series=(), watched=(), incidents=())
     )
     (page,) = pages(empty).values()
     for said in ("nothing watches these hosts", "no trial has read them", "No trial has run here."):

@@ -62,7 +62,7 @@ def counters(name: str, *values: int) -> list[Counter]:
 
 @pytest.fixture
 def testbed(demo: Any) -> Testbed:
-    found: Testbed = demo.scene().catalog.testbeds["local"]
+    found: Testbed = demo.context().catalog.testbeds["local"]
     return found
 
 
@@ -171,7 +171,7 @@ def test_phases_say_how_long_they_ran_and_how_their_warm_ups_ended(open_loop: Tr
     capped = (Reason(kind="warm-up-capped", text="steady: 1 of 2 warm-ups ran to their cap"),)
     (row,) = find_phases(replace(open_loop, remarks=capped), {})
     assert row.warm.startswith("not steady by the rule")
-    workload = demo.scene().catalog.workloads["sensor-write"]
+    workload = demo.context().catalog.workloads["sensor-write"]
     (row,) = find_phases(replace(open_loop, workload=named(workload)), {named(workload): workload})
     assert "ops/s offered" in row.load
     assert row.warm != "no remark that the cap came first"
@@ -210,8 +210,8 @@ def test_the_trial_before_is_the_last_completed_one_of_experiment_config_and_rel
 
 
 def test_the_first_point_after_a_change_names_its_incident(demo: Any) -> None:
-    scene = demo.scene()
-    incident = scene.judgement.incidents[0]
+    context = demo.context()
+    incident = context.judgement.incidents[0]
     first = incident.lead.first_after
     (found,) = find_beginnings([incident])[first.trial]
     assert found.page == incident_page(incident.name)
@@ -220,13 +220,13 @@ def test_the_first_point_after_a_change_names_its_incident(demo: Any) -> None:
     assert f"{quantity(first.value, metric)} here, {off} against the level before (" in found.text
     pages = {
         file.path: file.content.decode()
-        for batch in flatten(trial_pages.batches(scene))
+        for batch in flatten(trial_pages.batches(context))
         for file in batch.make(batch.versions)
     }
     text = f'href="../{incident_page(incident.name)}"'
     assert [path for path, page in pages.items() if text in page.partition("</section>")[0]] == [
         trial_page(one)
-        for one in scene.heads
+        for one in context.heads
         if one in {change.first_after.trial for change in incident.changes}
     ]
 
@@ -257,7 +257,7 @@ def test_what_differs_from_the_trial_before_is_listed(open_loop: Trial) -> None:
 
 
 def test_to_reproduce_says_which_files_have_changed_since(demo: Any, open_loop: Trial) -> None:
-    catalog = demo.scene().catalog
+    catalog = demo.context().catalog
     contents = read_contents(catalog)
     same = replace(
         open_loop,
@@ -279,21 +279,21 @@ def test_to_reproduce_says_which_files_have_changed_since(demo: Any, open_loop: 
 
 
 def test_a_page_is_made_again_if_anything_on_it_is_another(demo: Any) -> None:
-    scene = demo.scene()
-    _, first = flatten(trial_pages.batches(scene))
-    testbed = scene.catalog.testbeds["local"]
+    context = demo.context()
+    _, first = flatten(trial_pages.batches(context))
+    testbed = context.catalog.testbeds["local"]
     strict = replace(testbed, validity=replace(testbed.validity, max_error_share=0.5))
-    head = next(iter(scene.heads.values()))
-    ours = replace(scene.catalog, testbeds={"local": testbed})
+    head = next(iter(context.heads.values()))
+    ours = replace(context.catalog, testbeds={"local": testbed})
     known = {one: replace(head, id=one, testbed=named(testbed)) for one in [head.id]}
     versions = [
-        tuple(flatten(trial_pages.batches(replace(scene, heads=known, catalog=catalog))))[-1].versions
+        tuple(flatten(trial_pages.batches(replace(context, heads=known, catalog=catalog))))[-1].versions
         for catalog in (ours, replace(ours, testbeds={"local": strict}))
     ]
     assert versions[0] != versions[1]
     # Another trial before changes what a page compares with.
-    newer, older = list(find_previous(scene.heads.values()).items())[-1]
-    other = replace(scene, digests={**scene.digests, older: "f" * 64})
+    newer, older = list(find_previous(context.heads.values()).items())[-1]
+    other = replace(context, digests={**context.digests, older: "f" * 64})
     _, second = flatten(trial_pages.batches(other))
     page = f"trials/{newer}.html"
     assert first.versions[page] != second.versions[page]
@@ -306,12 +306,12 @@ def test_the_page_shows_rules_phases_hashes_and_logs(demo: Any, tmp_path: Path) 
     (place / "logs").mkdir(parents=True)
     (place / "trial.json").write_text("{}")
     (place / "logs" / "node 1&2.log").write_text("x")
-    scene = replace(demo.scene(), bundles=tmp_path / "trials", target=tmp_path / "site")
-    _, batch = flatten(trial_pages.batches(scene))
+    context = replace(demo.context(), bundles=tmp_path / "trials", target=tmp_path / "site")
+    _, batch = flatten(trial_pages.batches(context))
     (page,) = (one for one in batch.make([f"trials/{invalid.id}.html"]) if one.path.endswith(".html"))
     html = page.content.decode()
     for said in (
-        scene.digests[invalid.id],
+        context.digests[invalid.id],
         'href="../../trials/',
         "logs/node%201%262.log",
         "logs/node 1&amp;2.log",
@@ -325,9 +325,9 @@ def test_the_page_shows_rules_phases_hashes_and_logs(demo: Any, tmp_path: Path) 
 
 
 def test_the_newest_trials_have_curves_and_keep_them_beside_their_pages(demo: Any) -> None:
-    scene = demo.scene()
-    _, batch = flatten(trial_pages.batches(scene, with_curves=2))
-    newest, older = [list(scene.heads)[place] for place in (-1, -3)]
+    context = demo.context()
+    _, batch = flatten(trial_pages.batches(context, with_curves=2))
+    newest, older = [list(context.heads)[place] for place in (-1, -3)]
     made = {file.path: file for file in batch.make(batch.versions)}
     data = data_path(times_data(newest))
     assert made[data].of == trial_page(newest)
@@ -335,9 +335,9 @@ def test_the_newest_trials_have_curves_and_keep_them_beside_their_pages(demo: An
     assert data_path(times_data(older)) not in made
     assert b"data-curves" not in made[trial_page(older)].content
     # One that is among the newest no longer is made again without them.
-    _, fewer = flatten(trial_pages.batches(scene, with_curves=1))
+    _, fewer = flatten(trial_pages.batches(context, with_curves=1))
     changed = {path for path in batch.versions if batch.versions[path] != fewer.versions[path]}
-    assert changed == {trial_page(list(scene.heads)[-2])}
+    assert changed == {trial_page(list(context.heads)[-2])}
 
 
 def test_a_trial_draws_the_operation_that_is_chosen(browser: Browser, demo_site: Path) -> None:

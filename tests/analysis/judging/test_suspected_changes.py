@@ -11,7 +11,7 @@ from analysis.bisecting.record import BisectionRecord
 from analysis.detection.detection import ChangeState
 from analysis.judging.judgement import Judgement
 from analysis.judging.remeasurement import RemeasurementQuestion, measure_of
-from analysis.judging.suspects import choose_open, choose_traceable, is_final, traces
+from analysis.judging.suspected_changes import choose_open, choose_traceable, is_final, traces
 from perf.model.results import Observation, Purpose
 from perf.model.rules import TriageEntry, TriageState
 

@@ -6,7 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from analysis.detection.alerts import Alert, may_be
-from analysis.detection.detection import ChangePoint, ChangeState, tell_outcome
+from analysis.detection.detection import ChangePoint, ChangeState, outcome_of
 from analysis.detection.series import Point, Series, nights_of
 from analysis.detection.verdict import Outcome
 from analysis.judging.description import say_reply
@@ -17,18 +17,18 @@ from analysis.orchestration.setting_words import NO_SETTINGS, ChangedSettings
 from perf.model.metrics import DIAGNOSTICS, METRICS
 from perf.model.results import SeriesKey, TrialHead, TrialId
 from perf.model.rules import TriageState
-from reports.notifications.fingerprints import find_alert_handles, find_handles
+from reports.notifications.fingerprints import find_alert_fingerprints, find_fingerprints
 from reports.wording import links
 from reports.wording.changes import (
     WITHDRAWN_FOR_NIGHTS,
-    find_withdrawn,
+    find_retracted,
     name_gap,
     name_incident,
     name_night,
     name_span,
     triage_words,
 )
-from reports.wording.incidents import tell_briefly, triage_command
+from reports.wording.incidents import describe_briefly, triage_command
 from reports.wording.series_list import experiment_of
 from reports.wording.wording import (
     CAUSE_BADGES,
@@ -90,7 +90,7 @@ class StepOfStory:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Notice:
+class Notification:
     """An incident as it is told elsewhere. All texts are plain: whoever writes them escapes them.
 
     `command` writes down a decision; empty where none is asked for. `page` is relative to the root of
@@ -129,18 +129,18 @@ class Notice:
         return self.steps[-1].at
 
 
-def cause_words(notice: Notice) -> str:
+def cause_words(notice: Notification) -> str:
     """Return what a notice is attributed to, as a part of a sentence; nothing where nobody asked."""
     if notice.cause == CAUSE_BADGES[Cause.UNKNOWN].word:
         return notice.cause.lower()
     return f"attributed to the {notice.cause.lower()}" if notice.cause else ""
 
 
-def view_notices(
+def view_notifications(
     judgement: Judgement,
     by_id: Mapping[TrialId, TrialHead],
     settings: ChangedSettings = NO_SETTINGS,
-) -> tuple[Notice, ...]:
+) -> tuple[Notification, ...]:
     """Put all incidents into notices, then the changes that were withdrawn in the newest nights.
 
     `settings` are those that changed, by what they explain.
@@ -152,9 +152,9 @@ def view_notices(
     )
     taken = {one.name for one in known}
     withdrawn = (
-        _view_withdrawn(judged, alert, by_id)
+        _view_retracted(judged, alert, by_id)
         for judged in judgement.series
-        for _, alert in find_withdrawn(judged, WITHDRAWN_FOR_NIGHTS)
+        for _, alert in find_retracted(judged, WITHDRAWN_FOR_NIGHTS)
     )
     gone = {one.name: one for one in withdrawn}
     return (*known, *(one for name, one in sorted(gone.items()) if name not in taken))
@@ -177,10 +177,10 @@ def _view(
     own: JudgedSeries,
     by_id: Mapping[TrialId, TrialHead],
     settings: ChangedSettings,
-) -> Notice:
+) -> Notification:
     lead, standing = incident.lead, stand(incident)
     decided = sentence(triage_words(incident.triage)) if incident.triage else ""
-    return Notice(
+    return Notification(
         name=incident.name,
         standing=standing,
         outcome=OUTCOME_BADGES[lead.outcome],
@@ -189,21 +189,21 @@ def _view(
         experiment=by_id[lead.first_after.trial].experiment,
         between=name_gap(lead),
         cause=CAUSE_BADGES[incident.cause].word,
-        summary=tell_briefly(incident, settings),
+        summary=describe_briefly(incident, settings),
         advice=f"{_ADVICE[standing]} {decided}".strip(),
         command=triage_command(incident.name) if standing.is_open else "",
         page=links.incident_page(incident.name),
-        steps=tuple(sorted(_tell_steps(incident, own), key=lambda step: step.at)),
-        handles=find_handles(incident),
+        steps=tuple(sorted(_describe_steps(incident, own), key=lambda step: step.at)),
+        handles=find_fingerprints(incident),
     )
 
 
-def _tell_steps(incident: Incident, own: JudgedSeries) -> Iterator[StepOfStory]:
+def _describe_steps(incident: Incident, own: JudgedSeries) -> Iterator[StepOfStory]:
     lead = incident.lead
-    yield _tell_first(lead.first_after)
+    yield _describe_first(lead.first_after)
     alert = _find_alert(lead, own)
     if alert:
-        yield from _tell_alert(alert, own.series)
+        yield from _describe_alert(alert, own.series)
     for change, reply in incident.replies:
         if change == lead:
             yield StepOfStory(at=reply.answer.finished_at, text=sentence(say_reply(reply)))
@@ -216,7 +216,7 @@ def _tell_steps(incident: Incident, own: JudgedSeries) -> Iterator[StepOfStory]:
         )
 
 
-def _tell_first(point: Point) -> StepOfStory:
+def _describe_first(point: Point) -> StepOfStory:
     where = f"{point.release.version}, {name_night(point)}"
     return StepOfStory(at=point.started_at, text=f"First point with it: {where}")
 
@@ -227,7 +227,7 @@ def _find_alert(change: ChangePoint, own: JudgedSeries) -> Alert | None:
     return next((one for one in own.alerts if may_be(one, rises=rises, **at)), None)
 
 
-def _tell_alert(alert: Alert, series: Series) -> Iterator[StepOfStory]:
+def _describe_alert(alert: Alert, series: Series) -> Iterator[StepOfStory]:
     nights = nights_of(series)
     for number, told in (
         (alert.provisional_at, "Reported as provisional"),
@@ -239,13 +239,17 @@ def _tell_alert(alert: Alert, series: Series) -> Iterator[StepOfStory]:
             yield StepOfStory(at=max(times), text=f"{told}: {night_words(nights[number])}")
 
 
-def _view_withdrawn(judged: JudgedSeries, alert: Alert, by_id: Mapping[TrialId, TrialHead]) -> Notice:
+def _view_retracted(
+    judged: JudgedSeries, alert: Alert, by_id: Mapping[TrialId, TrialHead]
+) -> Notification:
     key, points = judged.series.key, judged.series.points
     before, after = points[alert.index - 1], points[alert.index]
     outcome = _outcome_of(key, rises=alert.rises)
     moved = f"{heading(series_words(key))}, {percent(alert.relative_change)}"
-    told = sorted((_tell_first(after), *_tell_alert(alert, judged.series)), key=lambda step: step.at)
-    return Notice(
+    told = sorted(
+        (_describe_first(after), *_describe_alert(alert, judged.series)), key=lambda step: step.at
+    )
+    return Notification(
         name=name_place(key, outcome, before, after),
         standing=NotificationStatus.WITHDRAWN,
         outcome=OUTCOME_BADGES[outcome],
@@ -259,10 +263,10 @@ def _view_withdrawn(judged: JudgedSeries, alert: Alert, by_id: Mapping[TrialId, 
         command="",
         page=f"{links.series_page(key)}#withdrawn",
         steps=tuple(told),
-        handles=find_alert_handles(judged.series, alert, outcome),
+        handles=find_alert_fingerprints(judged.series, alert, outcome),
     )
 
 
 def _outcome_of(key: SeriesKey, *, rises: bool) -> Outcome:
     better = (METRICS | DIAGNOSTICS)[key.metric].better
-    return tell_outcome(better, 0.0, 1.0 if rises else -1.0)
+    return outcome_of(better, 0.0, 1.0 if rises else -1.0)

@@ -11,7 +11,7 @@ from itertools import accumulate
 from typing import Any, TypeAlias
 
 from perf.load.clock import Clock
-from perf.load.engine.loops import Lane
+from perf.load.engine.loops import OperationStream
 from perf.load.engine.recorder import Log, OperationKind, Recorder
 from perf.load.engine.tasks.task import OperationPart, Parts, Task
 from perf.model.records import Operation
@@ -37,25 +37,25 @@ class _PartLog:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Lanes:
+class OperationStreams:
     """What an engine offers: which lane an operation number takes, and the recorder behind all of them.
 
     `answer_later` says whether every lane can be sent without waiting.
     """
 
-    choose: Callable[[int], Lane]
+    choose: Callable[[int], OperationStream]
     recorder: Recorder
     answer_later: bool
 
 
-def lay_lanes(
+def lay_streams(
     make_tasks: MakeTasks,
     weights: Mapping[Operation, float],
     seed: int,
     *,
     clock: Clock,
     start_at_s: float,
-) -> Lanes:
+) -> OperationStreams:
     """Lay a lane for each task; `weights` is of the operations that there are tasks for."""
     parts: dict[str, _PartLog] = {}
 
@@ -76,15 +76,17 @@ def lay_lanes(
     lanes = []
     for operation, task in tasks.items():
         log = recorder.logs[operation.value]
-        lanes.append(Lane(task, log, task.soon) if task.soon else Lane(task, log))
-    return Lanes(
+        lanes.append(OperationStream(task, log, task.soon) if task.soon else OperationStream(task, log))
+    return OperationStreams(
         choose=_chooser(lanes, [weights[operation] for operation in tasks], seed),
         recorder=recorder,
         answer_later=all(task.soon for task in tasks.values()),
     )
 
 
-def _chooser(lanes: list[Lane], weights: list[float], seed: int) -> Callable[[int], Lane]:
+def _chooser(
+    lanes: list[OperationStream], weights: list[float], seed: int
+) -> Callable[[int], OperationStream]:
     (first, *others) = lanes
     if not others:
         return lambda _: first

@@ -17,7 +17,7 @@ from perf.local.plain_files import read_input
 from perf.model.errors import InputError
 from perf.model.scalars import STRICT
 from perf.model.shown import printable
-from reports.notifications.notice import Notice
+from reports.notifications.notification import Notification
 from reports.wording.incidents import triage_command
 from reports.wording.wording import OUTCOME_BADGES
 
@@ -33,24 +33,24 @@ _PAGE = re.compile(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NoticesFile:
+class NotificationsFile:
     """All notices, and every handle that a change in their history can have."""
 
     __pydantic_config__ = STRICT
     format: Literal[1] = 1
-    notices: tuple[Notice, ...]
+    notices: tuple[Notification, ...]
     known: frozenset[str]
 
 
-_FILE = TypeAdapter(NoticesFile)
+_FILE = TypeAdapter(NotificationsFile)
 
 
-def write_notices(notices: Sequence[Notice], known: Collection[str]) -> bytes:
+def write_notifications(notices: Sequence[Notification], known: Collection[str]) -> bytes:
     """Return the content of the file, as JSON."""
-    return _FILE.dump_json(NoticesFile(notices=tuple(notices), known=frozenset(known)))
+    return _FILE.dump_json(NotificationsFile(notices=tuple(notices), known=frozenset(known)))
 
 
-def read_notices(path: Path) -> NoticesFile:
+def read_notifications(path: Path) -> NotificationsFile:
     """Read the file, and refuse it as a whole if anything in it is not as Knickpoint writes it.
 
     Raises:
@@ -71,7 +71,7 @@ def read_notices(path: Path) -> NoticesFile:
     return found
 
 
-def _find_problems(found: NoticesFile) -> Iterator[str]:
+def _find_problems(found: NotificationsFile) -> Iterator[str]:
     if len(found.notices) > _MOST_NOTICES:
         yield f"{len(found.notices):,} notices, at most {_MOST_NOTICES} are allowed"
         return
@@ -82,7 +82,7 @@ def _find_problems(found: NoticesFile) -> Iterator[str]:
             yield f"notices.{index}: {problem}"
 
 
-def _find_faults(notice: Notice) -> Iterator[str]:
+def _find_faults(notice: Notification) -> Iterator[str]:
     if not _NAME.fullmatch(notice.name):
         yield "name: no name of an incident"
         return

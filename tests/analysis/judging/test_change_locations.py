@@ -6,8 +6,8 @@ import pytest
 
 from analysis.detection import words
 from analysis.detection.detection import Detector
+from analysis.judging.change_locations import ChangeLocation, locate, meet
 from analysis.judging.judgement import Judgement
-from analysis.judging.places import ChangeLocation, locate, meet
 from perf.model.results import Observation
 
 Planted = Callable[..., tuple[Observation, ...]]

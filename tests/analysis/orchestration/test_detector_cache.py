@@ -21,9 +21,9 @@ from analysis.detection.detection import DetectorResult, Drift, Shift, SpreadCha
 from analysis.detection.noise import Noise
 from analysis.detection.step_detector import StepDetector
 from analysis.judging.judgement import Judgement, judge
-from analysis.orchestration import readings
+from analysis.orchestration import detector_cache
+from analysis.orchestration.detector_cache import RememberingDetector
 from analysis.orchestration.judging import judge_history
-from analysis.orchestration.readings import RememberingDetector
 from perf.local.places import Places
 from perf.model.columns import Columns, Observations, ObservedSeries, Occasion, Occasions
 from perf.model.results import Observation, Purpose, TrialStatus
@@ -78,8 +78,8 @@ def test_what_was_read_is_not_read_again(tmp_path: Path) -> None:
     counting, file, today = Counting(EVERYTHING), tmp_path / "readings.json", date(2026, 3, 1)
     first = RememberingDetector(counting, {})
     assert first.read(VALUES) == first.read(VALUES) == EVERYTHING
-    readings.write_file(file, "method", readings.add_day({}, today, first.asked))
-    (known,) = readings.read_file(file, "method").values()
+    detector_cache.write_file(file, "method", detector_cache.add_day({}, today, first.asked))
+    (known,) = detector_cache.read_file(file, "method").values()
     again = RememberingDetector(counting, known)
     assert again.read(array("d", VALUES)) == EVERYTHING
     assert repr(again.read(VALUES)) == repr(EVERYTHING)
@@ -144,7 +144,7 @@ def test_what_is_misshapen_is_as_none_whatever_its_digest(tmp_path: Path, body: 
         sha256 = hashlib.sha256(content.encode()).hexdigest()
         head = json.dumps({"method": "method", "sha256": sha256})
         (tmp_path / "readings.json").write_text(f"{head}\n{content}", encoding="utf-8")
-        return readings.read_file(tmp_path / "readings.json", "method")
+        return detector_cache.read_file(tmp_path / "readings.json", "method")
 
     assert forge(json.dumps(DAYS)) == DAYS
     assert forge(body) == {}
@@ -154,20 +154,20 @@ def test_a_file_that_is_too_large_or_a_pipe_is_as_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file, pipe = tmp_path / "readings.json", tmp_path / "pipe"
-    readings.write_file(file, "method", DAYS)
-    assert readings.read_file(file, "method") == DAYS
-    monkeypatch.setattr(readings, "MOST_BYTES", file.stat().st_size - 1)
-    assert readings.read_file(file, "method") == {}
+    detector_cache.write_file(file, "method", DAYS)
+    assert detector_cache.read_file(file, "method") == DAYS
+    monkeypatch.setattr(detector_cache, "MOST_BYTES", file.stat().st_size - 1)
+    assert detector_cache.read_file(file, "method") == {}
     os.mkfifo(pipe)
-    assert readings.read_file(pipe, "method") == {}
+    assert detector_cache.read_file(pipe, "method") == {}
 
 
 def test_no_number_changes_on_its_way_through_the_file(tmp_path: Path) -> None:
     generator, file = random.Random(4), tmp_path / "readings.json"  # noqa: S311  test data, not a secret
     numbers = [generator.uniform(-1, 1) * 10 ** generator.randint(-320, 149) for _ in range(20_000)]
     drifts = tuple((0, 1, one, one) for one in (0.0, -0.0, 5e-324, *numbers))
-    readings.write_file(file, "method", {"2026-03-01": {DIGEST: ((), drifts, (), None)}})
-    found = readings.read_file(file, "method")["2026-03-01"][DIGEST]
+    detector_cache.write_file(file, "method", {"2026-03-01": {DIGEST: ((), drifts, (), None)}})
+    found = detector_cache.read_file(file, "method")["2026-03-01"][DIGEST]
     assert repr(found) == repr(((), drifts, (), None))
 
 
@@ -184,38 +184,38 @@ def test_the_file_is_written_only_with_something_new(tmp_path: Path) -> None:
 
 def test_the_method_is_that_of_one_version_of_python(monkeypatch: pytest.MonkeyPatch) -> None:
     detector = StepDetector(settings=shipped().detection)
-    method = readings.describe_method(detector)
-    assert readings.describe_method(detector) == method
+    method = detector_cache.describe_method(detector)
+    assert detector_cache.describe_method(detector) == method
     monkeypatch.setattr(sys, "version", "3.99.0")
-    assert readings.describe_method(detector) != method
+    assert detector_cache.describe_method(detector) != method
 
 
 @pytest.mark.parametrize("broken", [b"", b"{}", b"[" * 100_000, b"\xff\n{}", None])
 def test_a_file_that_is_not_whole_is_as_none(tmp_path: Path, broken: bytes | None) -> None:
     file = tmp_path / "readings.json"
-    readings.write_file(file, "method", DAYS)
+    detector_cache.write_file(file, "method", DAYS)
     whole = file.read_bytes()
     file.write_bytes(whole.replace(b"cdef0", b"cdefa") if broken is None else broken)
-    assert readings.read_file(file, "method") == {}
+    assert detector_cache.read_file(file, "method") == {}
     file.write_bytes(whole)
-    assert readings.read_file(file, "another method") == {}
-    assert readings.read_file(file, "method") == DAYS
+    assert detector_cache.read_file(file, "another method") == {}
+    assert detector_cache.read_file(file, "method") == DAYS
 
 
 def test_what_nobody_asks_for_goes_after_two_weeks() -> None:
-    days = readings.add_day({}, date(2026, 3, 1), {"a": NOTHING, "b": NOTHING})
-    days = readings.add_day(days, date(2026, 3, 15), {"b": NOTHING, "c": NOTHING})
+    days = detector_cache.add_day({}, date(2026, 3, 1), {"a": NOTHING, "b": NOTHING})
+    days = detector_cache.add_day(days, date(2026, 3, 15), {"b": NOTHING, "c": NOTHING})
     assert {day: set(of_day) for day, of_day in days.items()} == {
         "2026-03-01": {"a"},
         "2026-03-15": {"b", "c"},
     }
-    days = readings.add_day(days, date(2026, 3, 16), {"c": NOTHING})
+    days = detector_cache.add_day(days, date(2026, 3, 16), {"c": NOTHING})
     assert {day: set(of_day) for day, of_day in days.items()} == {
         "2026-03-15": {"b"},
         "2026-03-16": {"c"},
     }
     # The clock was ahead: what is of a day to come goes.
-    days = readings.add_day(days, date(2026, 3, 15), {"b": NOTHING})
+    days = detector_cache.add_day(days, date(2026, 3, 15), {"b": NOTHING})
     assert {day: set(of_day) for day, of_day in days.items()} == {"2026-03-15": {"b"}}
 
 

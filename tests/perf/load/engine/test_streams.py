@@ -5,8 +5,8 @@ from collections import Counter as Tally
 import numpy as np
 import pytest
 
-from perf.load.engine.lanes import Lanes, lay_lanes
 from perf.load.engine.recorder import OperationKind, Recorder
+from perf.load.engine.streams import OperationStreams, lay_streams
 from perf.load.engine.tasks.task import OperationPart, Parts, Task
 from perf.model.design import OpenLoop
 from perf.model.records import Operation
@@ -37,17 +37,17 @@ class Still:
 NOTHING: Task[int, None] = Task(prepare=int, send=lambda _: None, describe=str)
 
 
-def make_lanes(seed: int = 7, *, noted: list[OperationPart] | None = None) -> Lanes:
+def make_lanes(seed: int = 7, *, noted: list[OperationPart] | None = None) -> OperationStreams:
     noted = [] if noted is None else noted
 
     def make(parts: Parts) -> dict[Operation, Task[int, None]]:
         noted.append(parts(Operation.UPDATE, "read"))
         return dict.fromkeys(WEIGHTS, NOTHING)
 
-    return lay_lanes(make, WEIGHTS, seed, clock=Still(), start_at_s=0.0)
+    return lay_streams(make, WEIGHTS, seed, clock=Still(), start_at_s=0.0)
 
 
-def name(lanes: Lanes, number: int) -> str:
+def name(lanes: OperationStreams, number: int) -> str:
     log = lanes.choose(number).log
     return next(name for name, one in lanes.recorder.logs.items() if one is log)
 
@@ -106,7 +106,7 @@ def test_a_part_has_times_and_nothing_else() -> None:
     assert totals(recorder, "update")[COMPLETED_IN_WINDOW] == 1
     assert {one.operation for one in intervals} == {"update", "update.read"}
     # Who decides when a warm-up ends counts whole operations only.
-    told = [line.split(",")[2] for line in recorder.tell_seconds(3).splitlines()]
+    told = [line.split(",")[2] for line in recorder.report_seconds(3).splitlines()]
     assert sum(map(int, told)) == 1
 
 

@@ -1,4 +1,4 @@
-"""Weight: how sure and how large a change is, in one number by which changes are ordered. Pure.
+"""Rank score: how sure and how large a change is, in one number by which changes are ordered. Pure.
 
 By percent alone, the noisiest series come first: they show the largest changes because they scatter
 most. By sureness alone, tiny changes of very quiet series come first. The product asks for both:
@@ -31,7 +31,7 @@ _LEAST_FREEDOM = 2.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Weight:
+class RankScore:
     """How much a change weighs. `factor` and `visible` are None where the noise is not known."""
 
     visible: float | None
@@ -44,7 +44,7 @@ class Weight:
         return self.factor is None, -self.weight
 
 
-def weigh(relative_change: float, detectable: Sequence[Detectable]) -> Weight:
+def weigh(relative_change: float, detectable: Sequence[Detectable]) -> RankScore:
     """Weigh a relative change in a series in which so much could be seen.
 
     Where that is not known, the weight is the size alone: it orders such changes among themselves only.
@@ -52,9 +52,9 @@ def weigh(relative_change: float, detectable: Sequence[Detectable]) -> Weight:
     size = abs(relative_change)
     told = find_told(detectable)
     if told is None or not told.relative_change:
-        return Weight(visible=None, factor=None, weight=size)
+        return RankScore(visible=None, factor=None, weight=size)
     factor = size / told.relative_change
-    return Weight(visible=told.relative_change, factor=factor, weight=factor * size)
+    return RankScore(visible=told.relative_change, factor=factor, weight=factor * size)
 
 
 def find_interval(change: ChangePoint, points_before: int, noise: Noise | None) -> Effect | None:

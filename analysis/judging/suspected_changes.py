@@ -17,7 +17,7 @@ from analysis.judging.remeasurement import RemeasurementQuestion, is_decided
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Suspect:
+class SuspectedChange:
     """A change between two releases that is news, in a series that the newest night measured.
 
     `relevance` is its size as a multiple of the relevant change, `size` in noise floors. `is_settled`
@@ -46,14 +46,16 @@ class Suspect:
         return -self.relevance, -self.size, self.change.series.key, self.change.index
 
 
-def find_suspects(cases: Iterable[tuple[Case, bool]], tonight: str) -> tuple[Suspect, ...]:
+def find_suspected_changes(
+    cases: Iterable[tuple[Case, bool]], tonight: str
+) -> tuple[SuspectedChange, ...]:
     """Give what is news of a night and lies between two releases, the most relevant first.
 
     With each case comes whether the testbed made it. Derived series ask nothing that those from which
     they are derived do not ask, too; and of the price no trial can tell.
     """
     found = (
-        Suspect(
+        SuspectedChange(
             change=case.change,
             relevance=_in_units(abs(case.change.relative_change), case.relevant),
             size=case.size,
@@ -73,20 +75,20 @@ def _in_units(size: float, unit: float) -> float:
     return size / unit if unit else math.inf
 
 
-def choose_open(suspects: Iterable[Suspect]) -> tuple[RemeasurementQuestion, ...]:
+def choose_open(suspects: Iterable[SuspectedChange]) -> tuple[RemeasurementQuestion, ...]:
     """Put together what to measure again, the most relevant first."""
     return _put_together(one for one in suspects if one.is_open)
 
 
-def choose_traceable(suspects: Iterable[Suspect]) -> tuple[RemeasurementQuestion, ...]:
+def choose_traceable(suspects: Iterable[SuspectedChange]) -> tuple[RemeasurementQuestion, ...]:
     """Put together what to bisect, regressions first; its first measure tells most."""
     traceable = (one for one in suspects if one.is_traceable)
     ranked = sorted(traceable, key=lambda one: one.change.outcome is not Outcome.REGRESSED)
     return _put_together(ranked)
 
 
-def _put_together(suspects: Iterable[Suspect]) -> tuple[RemeasurementQuestion, ...]:
-    together: dict[tuple[object, ...], list[Suspect]] = {}
+def _put_together(suspects: Iterable[SuspectedChange]) -> tuple[RemeasurementQuestion, ...]:
+    together: dict[tuple[object, ...], list[SuspectedChange]] = {}
     for one in suspects:
         together.setdefault(_identify(one.change), []).append(one)
     return tuple(

@@ -17,7 +17,7 @@ from perf.model.metrics import origin
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mover:
+class Deviation:
     """The point of a night that lies furthest from its level, in standard deviations of one point."""
 
     series: Series
@@ -31,9 +31,9 @@ class Mover:
         return relative_change(self.level, self.point.value)
 
 
-def find_mover(
+def find_deviation(
     series: Series, changes: Sequence[ChangePoint], noise: Noise | None, night: str
-) -> Mover | None:
+) -> Deviation | None:
     """Give the point of a night that lies furthest from its level, in units of the series' own noise.
 
     The level is the median of the other points between the same two changes; where the night alone
@@ -42,7 +42,7 @@ def find_mover(
     """
     if noise is None or not noise.deviation or origin(series.key.metric) != series.key.metric:
         return None
-    movers: list[Mover] = []
+    movers: list[Deviation] = []
     before: list[float] = []
     values, nights = series.points.values, series.points.nights
     starts = (0, *(change.index for change in changes), len(values))
@@ -51,7 +51,7 @@ def find_mover(
         if others:
             level = median(others)
             movers.extend(
-                Mover(
+                Deviation(
                     series=series,
                     point=series.points[place],
                     level=level,
@@ -64,7 +64,7 @@ def find_mover(
     return max(movers, key=lambda mover: mover.deviations, default=None)
 
 
-def rank(movers: Iterable[Mover | None], most: int) -> tuple[Mover, ...]:
+def rank(movers: Iterable[Deviation | None], most: int) -> tuple[Deviation, ...]:
     """Give the furthest ones, the furthest first."""
     found = (mover for mover in movers if mover is not None)
     return tuple(sorted(found, key=lambda mover: (-mover.deviations, mover.series.key))[:most])

@@ -12,8 +12,7 @@ import pytest
 from perf.config.catalog import Catalog, load_catalog
 from perf.history import bundle
 from perf.jobs import measuring
-from perf.jobs.measuring import Job
-from perf.jobs.side_by_side import (
+from perf.jobs.interleaving import (
     PLAN,
     RESULT,
     RESUMABLE_FOR,
@@ -26,6 +25,7 @@ from perf.jobs.side_by_side import (
     read_turn,
     take_side,
 )
+from perf.jobs.measuring import Job
 from perf.local.places import Places
 from perf.local.progress import Progress
 from perf.model.errors import BundleError, HostUnfit, UsageError

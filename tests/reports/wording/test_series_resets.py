@@ -13,8 +13,8 @@ from reports.pages.front import page as front
 from reports.pages.series import page as series
 from reports.site.context import SiteContext
 from reports.site.writing import Batch, flatten
-from reports.wording.beginnings import find_chain, tell_change
 from reports.wording.links import series_page
+from reports.wording.series_resets import describe_reset, find_chain
 
 CHANGED = "sensor-write@ffffffffffff"
 
@@ -32,10 +32,10 @@ def cut(judged: JudgedSeries, first: int) -> tuple[JudgedSeries, JudgedSeries]:
 
 def make_changed(make_trial: Callable[..., Trial], target: Path, newest: int) -> SiteContext:
     """Give a history in which the workload was changed before the `newest` trials of line 5.0."""
-    scene = make_scene(make_trial, 30, target)
-    old_line, *new_line = scene.judgement.series
+    context = make_scene(make_trial, 30, target)
+    old_line, *new_line = context.judgement.series
     parts = (part for one in new_line for part in cut(one, len(one.series.points) - newest))
-    return replace(scene, judgement=replace(scene.judgement, series=(old_line, *parts)))
+    return replace(context, judgement=replace(context.judgement, series=(old_line, *parts)))
 
 
 def pages(*batches: Batch) -> dict[str, str]:
@@ -51,8 +51,8 @@ def after(key: SeriesKey) -> SeriesKey:
 def test_series_that_differ_in_the_content_alone_follow_each_other_in_time(
     make_trial: Callable[..., Trial], tmp_path: Path
 ) -> None:
-    scene = make_changed(make_trial, tmp_path, 3)
-    chain = find_chain(one.series for one in reversed(scene.judgement.series))
+    context = make_changed(make_trial, tmp_path, 3)
+    chain = find_chain(one.series for one in reversed(context.judgement.series))
     assert chain.before == {after(KEY): KEY, after(SLOWER): SLOWER}
     assert chain.after == {KEY: after(KEY), SLOWER: after(SLOWER)}
 
@@ -89,7 +89,7 @@ def test_tonight_says_it_once_for_all_series_of_the_workload(
 
 def test_a_canary_does_not_run_the_workload_so_its_values_compare() -> None:
     canary = replace(KEY, phase="canary-before", metric="canary_cpu", host="db-1")
-    assert tell_change(KEY, after(KEY)).endswith("so values do not compare.")
-    assert tell_change(canary, after(canary)).endswith(
+    assert describe_reset(KEY, after(KEY)).endswith("so values do not compare.")
+    assert describe_reset(canary, after(canary)).endswith(
         "which a canary does not run: its values compare."
     )

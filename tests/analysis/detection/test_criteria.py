@@ -3,8 +3,8 @@ import pytest
 from scipy.stats import mannwhitneyu, ttest_ind
 
 from analysis.detection.candidates import clip_outliers, find_by_moving_sums
+from analysis.detection.criteria import prepare, rank_p_value
 from analysis.detection.otava_detector import find_by_divisive
-from analysis.detection.votes import prepare, rank_p_value
 
 
 @pytest.mark.parametrize(("left", "right"), [(1, 20), (3, 40), (8, 9), (9, 9), (100, 100)])

@@ -10,9 +10,9 @@ import pytest
 from made_up_nights import HOSTILE, hostile_course, judge_nights
 
 from perf.model.errors import InputError
-from reports.notifications import notices_file
+from reports.notifications import notifications_file
 from reports.notifications.issue_plan import render_issue
-from reports.notifications.notices_file import read_notices, write_notices
+from reports.notifications.notifications_file import read_notifications, write_notifications
 
 NOTICES = judge_nights(20).notices
 KNOWN = frozenset({"0123456789", "abcdef0123"})
@@ -21,12 +21,12 @@ KNOWN = frozenset({"0123456789", "abcdef0123"})
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
     path = tmp_path / "notices.json"
-    path.write_bytes(write_notices(NOTICES, KNOWN))
+    path.write_bytes(write_notifications(NOTICES, KNOWN))
     return path
 
 
 def test_comes_over_whole(file: Path) -> None:
-    found = read_notices(file)
+    found = read_notifications(file)
     assert found.notices == NOTICES
     assert found.notices
     assert found.known == KNOWN
@@ -35,8 +35,8 @@ def test_comes_over_whole(file: Path) -> None:
 def test_hostile_text_comes_over_and_is_escaped(tmp_path: Path) -> None:
     path = tmp_path / "notices.json"
     hostile = judge_nights(20, (hostile_course(),)).notices
-    path.write_bytes(write_notices([replace(one, advice=HOSTILE) for one in hostile], KNOWN))
-    (found,) = read_notices(path).notices
+    path.write_bytes(write_notifications([replace(one, advice=HOSTILE) for one in hostile], KNOWN))
+    (found,) = read_notifications(path).notices
     told = render_issue(found, scope="nightly")
     assert "<script>" not in told
     assert "@everyone" not in told
@@ -76,7 +76,7 @@ def test_is_refused_as_a_whole(
     spoiling(content)
     file.write_text(json.dumps(content))
     with pytest.raises(InputError) as refused:
-        read_notices(file)
+        read_notifications(file)
     assert any(wrong in problem for problem in refused.value.problems), refused.value
 
 
@@ -85,9 +85,9 @@ def test_what_is_too_large_or_no_json_is_refused(
 ) -> None:
     (tmp_path / "other").write_text("[" * 100_000)
     with pytest.raises(InputError):
-        read_notices(tmp_path / "other")
+        read_notifications(tmp_path / "other")
     with pytest.raises(InputError, match="cannot be read"):
-        read_notices(tmp_path)
-    monkeypatch.setattr(notices_file, "MOST_BYTES", 100)
+        read_notifications(tmp_path)
+    monkeypatch.setattr(notifications_file, "MOST_BYTES", 100)
     with pytest.raises(InputError, match="at most 100 are read"):
-        read_notices(file)
+        read_notifications(file)

@@ -50,7 +50,7 @@ def split_workload(key: SeriesKey) -> tuple[str, str]:
     return name, content
 
 
-def tell_change(before: SeriesKey, after: SeriesKey) -> str:
+def describe_reset(before: SeriesKey, after: SeriesKey) -> str:
     """Say that a workload was changed, from which content to which, and whether values compare."""
     (name, old), (_, new) = split_workload(before), split_workload(after)
     if is_canary(after):

@@ -1,4 +1,4 @@
-"""Weight and movers: what stands first on the front page, and what stands there unflagged."""
+"""Rank scores and deviations: what stands first on the front page, and what stands there unflagged."""
 
 import math
 from collections.abc import Callable
@@ -11,9 +11,9 @@ from analysis.detection.detection import ChangePoint, DetectorResult, Shift, fin
 from analysis.detection.effects import MEDIAN_COST, Effect, compare_levels, compare_means
 from analysis.detection.noise import Noise, estimate_noise
 from analysis.detection.series import Series, build_series
-from analysis.judging.movers import find_mover, rank
+from analysis.judging.deviations import find_deviation, rank
+from analysis.judging.rank_score import CONFIDENCE, find_interval, weigh
 from analysis.judging.standing import Detectable
-from analysis.judging.weight import CONFIDENCE, find_interval, weigh
 from perf.model.results import Observation
 
 Planted = Callable[..., tuple[Observation, ...]]
@@ -114,12 +114,12 @@ def test_the_furthest_of_a_night_is_told_in_units_of_its_own_noise(planted: Plan
     series, change = step(planted)
     *points, last = series.points
     quiet = replace(series, points=(*points, replace(last, value=87.0, night="tonight")))
-    mover = find_mover(quiet, (change,), NOISE, "tonight")
+    mover = find_deviation(quiet, (change,), NOISE, "tonight")
     assert mover is not None
     assert mover.level == pytest.approx(90.0, abs=0.3)  # of its own segment, not of the whole series
     assert mover.deviations == pytest.approx(3.0, abs=0.3)
     assert mover.relative_change == pytest.approx(-1 / 30, abs=0.004)
-    loud = find_mover(quiet, (change,), replace(NOISE, deviation=5.0), "tonight")
+    loud = find_deviation(quiet, (change,), replace(NOISE, deviation=5.0), "tonight")
     assert rank((loud, None, mover), 1) == (mover,)
 
 
@@ -128,7 +128,7 @@ def test_a_night_that_is_alone_behind_a_change_is_held_against_the_level_before(
 ) -> None:
     series, change = step(planted)
     points = [*series.points[:20], replace(series.points[20], night="tonight")]
-    mover = find_mover(replace(series, points=tuple(points)), (change,), NOISE, "tonight")
+    mover = find_deviation(replace(series, points=tuple(points)), (change,), NOISE, "tonight")
     assert mover is not None
     assert mover.level == pytest.approx(100.0, abs=0.3)
 
@@ -136,8 +136,8 @@ def test_a_night_that_is_alone_behind_a_change_is_held_against_the_level_before(
 def test_no_mover_where_nothing_is_known_or_another_series_tells_it(planted: Planted) -> None:
     series, _ = step(planted)
     night = series.points[-1].night
-    assert find_mover(series, (), NOISE, night) is not None
-    assert find_mover(series, (), NOISE, "another night") is None
-    assert find_mover(series, (), None, night) is None
+    assert find_deviation(series, (), NOISE, night) is not None
+    assert find_deviation(series, (), NOISE, "another night") is None
+    assert find_deviation(series, (), None, night) is None
     derived = replace(series, key=replace(series.key, metric="operations_per_dollar"))
-    assert find_mover(derived, (), NOISE, night) is None
+    assert find_deviation(derived, (), NOISE, night) is None
