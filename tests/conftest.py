@@ -213,7 +213,7 @@ TESTBED = Testbed(
 
 @pytest.fixture
 def figures(record_property: Callable[[str, object], None]) -> dict[str, object]:
-    """Give what a test that keeps a promise puts its figures into: `figures["kills"] = 213`."""
+    """Return what a test that keeps a promise puts its figures into: `figures["kills"] = 213`."""
     told: dict[str, object] = {}
     record_property("figures", told)
     return told
@@ -252,7 +252,7 @@ def make_trial() -> Callable[..., Trial]:
 
 @pytest.fixture(scope="session")
 def make_interval() -> Callable[..., Interval]:
-    """Give `make_interval(values_us, **changes)`: the histogram of these values over one second."""
+    """Return `make_interval(values_us, **changes)`: the histogram of these values over one second."""
 
     def make(values_us: Sequence[int], **changes: Any) -> Interval:  # noqa: ANN401  fields of Interval
         histogram = HdrHistogram(1, 60_000_000, 3)
@@ -275,7 +275,7 @@ def make_interval() -> Callable[..., Interval]:
 
 @pytest.fixture(scope="session")
 def make_intervals(make_interval: Callable[..., Interval]) -> Callable[..., tuple[Interval, ...]]:
-    """Give `make_intervals(iterations=2, seconds=3, seed=1)`: a warm-up, then the iterations.
+    """Return `make_intervals(iterations=2, seconds=3, seed=1)`: a warm-up, then the iterations.
 
     Both kinds are there for each second; response times are service times plus a wait.
     """
@@ -298,7 +298,7 @@ def make_intervals(make_interval: Callable[..., Interval]) -> Callable[..., tupl
 
 @pytest.fixture(scope="session")
 def make_observations() -> Callable[..., tuple[Observation, ...]]:
-    """Give `make_observations(values, per_release=1, **key_changes)`: a series, oldest first.
+    """Return `make_observations(values, per_release=1, **key_changes)`: a series, oldest first.
 
     The values belong to releases 5.0.1, 5.0.2 …, `per_release` nights each.
     """
@@ -332,7 +332,7 @@ def make_observations() -> Callable[..., tuple[Observation, ...]]:
 
 @pytest.fixture(scope="session")
 def make_testbed() -> Callable[..., Testbed]:
-    """Give `make_testbed(**changes)`: one server on this host, and limits that nothing passes."""
+    """Return `make_testbed(**changes)`: one server on this host, and limits that nothing passes."""
 
     def make(**changes: Any) -> Testbed:  # noqa: ANN401  the fields of Testbed, checked by replace
         return replace(TESTBED, **changes)

@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[1]
 
 
 def read_block(name: str) -> str:
-    """Give the lines of the shell block that begins with this comment."""
+    """Return the lines of the shell block that begins with this comment."""
     text = (ROOT / "docs/operations.md").read_text(encoding="utf-8")
     found = re.search(rf"```sh\n# {name}\n(.*?)```", text, re.DOTALL)
     assert found, name
@@ -31,7 +31,7 @@ def lab(
     make_trial: Callable[..., Trial],
     make_intervals: Callable[..., tuple[Interval, ...]],
 ) -> Places:
-    """Give a data directory as it is while a night goes on: a third trial is being measured."""
+    """Return a data directory as it is while a night goes on: a third trial is being measured."""
     places = Places(tmp_path / "lab with a blank")
     for number in (1, 2, 3):
         trial = make_trial(id=TrialId(f"2026-03-01-1.0{number}.sensor-write.5.0.4"))

@@ -20,12 +20,12 @@ HASH = re.compile(r"--hash=sha256:[0-9a-f]{64}")
 
 
 def name_of(requirement: str) -> str:
-    """Give the normalised name of the distribution that a requirement is about."""
+    """Return the normalised name of the distribution that a requirement is about."""
     return re.sub(r"[-_.]+", "-", re.split(r"[^\w.-]", requirement.strip(), maxsplit=1)[0]).lower()
 
 
 def read_lock(path: Path) -> dict[str, str]:
-    """Give the requirements of a lock file by name, each with its hashes on one line."""
+    """Return the requirements of a lock file by name, each with its hashes on one line."""
     text = path.read_text().replace("\\\n", " ")
     lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
     return {name_of(line): line for line in lines}

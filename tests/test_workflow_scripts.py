@@ -167,7 +167,7 @@ def test_what_a_head_makes_candidate_print_is_no_command_of_the_runner(place: Pl
 
 @pytest.fixture
 def head(place: Place, tmp_path: Path) -> Callable[..., str]:
-    """Give `head(branch=…)`: a commit at the head of pull request 7 of an origin, and its hash."""
+    """Return `head(branch=…)`: a commit at the head of pull request 7 of an origin, and its hash."""
     make_repository(place)
     git = "git -c user.name=t -c user.email=t@example.org"
     for command in (
@@ -342,7 +342,7 @@ def test_the_packages_of_a_shared_history_are_there_where_one_is(
 
 
 def stand_in(place: Place, name: str, text: str) -> str:
-    """Give a PATH on which this program comes first."""
+    """Return a PATH on which this program comes first."""
     program = place.root / "bin" / name
     program.parent.mkdir(exist_ok=True)
     program.write_text(f"#!/bin/bash\n{text}\n")

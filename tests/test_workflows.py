@@ -52,7 +52,7 @@ def contexts(event: dict[str, Any], *, ref: str = "refs/heads/main", **more: Any
 
 
 def steps_of(job: Any) -> Iterator[dict[str, Any]]:  # noqa: ANN401
-    """Give the steps of a job that use an action."""
+    """Return the steps of a job that use an action."""
     return (step for step in job["steps"] if "uses" in step)
 
 

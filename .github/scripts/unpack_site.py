@@ -25,7 +25,7 @@ _REFUSED = 2
 
 
 def find_problems(entries: list[zipfile.ZipInfo]) -> Iterator[str]:
-    """Say what is wrong with the entries of the zip."""
+    """Describe what is wrong with the entries of the zip."""
     if len(entries) > MOST_FILES:
         yield f"{len(entries):,} entries, at most {MOST_FILES:,} are taken"
         return
@@ -42,7 +42,7 @@ def find_problems(entries: list[zipfile.ZipInfo]) -> Iterator[str]:
 
 
 def find_problem(one: zipfile.ZipInfo) -> str:
-    """Say what is wrong with an entry; nothing if it may be unpacked."""
+    """Describe what is wrong with an entry; nothing if it may be unpacked."""
     if not _NAME.fullmatch(one.filename.removesuffix("/")):
         return "a name that no file of a site has"
     if one.flag_bits & 1:

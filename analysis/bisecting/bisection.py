@@ -141,7 +141,7 @@ def next_step(
     trials_per_probe: int,
     trials_left: int | None = None,
 ) -> NextStep:
-    """Say which release to probe next, or what the bisection came to.
+    """Describe which release to probe next, or what the bisection came to.
 
     `releases` are of one line, in order; the first is the known good end, the last the bad one.
     `verdicts` are all that is known, from this bisection or from before, in the order in which it
@@ -193,7 +193,7 @@ class _State:
         self.ends = releases[0].version, releases[-1].version
 
     def go_on(self, trials_per_probe: int, *, is_short: bool, higher_is_better: bool) -> NextStep:
-        """Say how to go on, now that the ends are known to differ."""
+        """Describe how to go on, now that the ends are known to differ."""
         found = search(len(self.releases), self.known)
         if again := self.find_doubt(found):
             return self.stop(found, trials_per_probe) if is_short else again
@@ -249,7 +249,7 @@ class _State:
         )
 
     def conclude(self, found: Search, *, higher_is_better: bool) -> Culprit | Inconclusive:
-        """Say what was found when no probe is left that would teach anything."""
+        """Describe what was found when no probe is left that would teach anything."""
         main = _largest(found.gaps)
         if not main.is_wide or (len(found.gaps) > SEVERAL and main.share < _MOST_OF_IT):
             sentence = say.say_gradual([self._told(self._step(gap)) for gap in found.gaps])
@@ -295,7 +295,7 @@ class _State:
         return self.end(Ending.UNDECIDED, sentence, cost=cost, found=found, gap=gap)
 
     def stop(self, found: Search, cost: int) -> Inconclusive:
-        """Say what is known where the budget ends the search."""
+        """Describe what is known where the budget ends the search."""
         gap = _largest(found.gaps)
         low, high, _ = gap.best()
         likely = max(range(low + 1, high + 1), key=lambda place: gap.chance(place - 1, place))

@@ -19,7 +19,7 @@ _WORTH_SAYING = 0.005
 
 
 def describe_bisection(record: BisectionRecord) -> Iterator[str]:
-    """Say what came of it."""
+    """Describe what came of it."""
     yield answer(record)
     yield ""
     for remark in record.remarks:
@@ -44,7 +44,7 @@ def describe_bisection(record: BisectionRecord) -> Iterator[str]:
 
 
 def answer(record: BisectionRecord) -> str:
-    """Give the answer in one sentence; of one that is not over, that it is not."""
+    """Return the answer in one sentence; of one that is not over, that it is not."""
     if record.found is None:
         done = words.counted(len(record.probes), "probe is", "probes are")
         return f"Not over yet: {done} done. The same command goes on, and what was measured counts."
@@ -53,7 +53,7 @@ def answer(record: BisectionRecord) -> str:
 
 
 def is_regression(record: BisectionRecord) -> bool:
-    """Tell whether the measure became worse: by one release, or by what cannot be put down to one."""
+    """Return whether the measure became worse: by one release, or by what cannot be put down to one."""
     if isinstance(record.found, Culprit):
         return not record.found.is_improvement
     if record.found is None or record.found.ending not in (Ending.SEVERAL, Ending.GRADUAL):
@@ -64,14 +64,14 @@ def is_regression(record: BisectionRecord) -> bool:
 
 
 def is_inconclusive(record: BisectionRecord) -> bool:
-    """Tell whether the question is still open; that nothing changed is an answer."""
+    """Return whether the question is still open; that nothing changed is an answer."""
     if isinstance(record.found, Culprit):
         return False
     return record.found is None or record.found.ending is not Ending.NOTHING_CHANGED
 
 
 def chances_of(record: BisectionRecord) -> tuple[Chance, ...]:
-    """Give how probable each release is, as far as it is known."""
+    """Return how probable each release is, as far as it is known."""
     return record.found.chances if record.found else ()
 
 
@@ -83,7 +83,7 @@ def rest_of(record: BisectionRecord) -> float | None:
 
 
 def figures(probe: ProbeRecord, record: BisectionRecord) -> str:
-    """Say what was measured of a release against the known good end."""
+    """Describe what was measured of a release against the known good end."""
     if probe.probed.effect is None or probe.before is None or probe.after is None:
         return f"no figures, {words.counted(len(probe.trials), 'trial', 'trials')}"
     unit = METRICS[record.measure.metric].unit
@@ -100,7 +100,7 @@ def _known(probe: ProbeRecord) -> str:
 
 
 def lesson(probe: ProbeRecord, record: BisectionRecord) -> str:
-    """Say what a probe taught, in one sentence."""
+    """Describe what a probe taught, in one sentence."""
     version, lower, upper = probe.probed.release.version, probe.lower, probe.upper
     if probe.standing is None and probe.probed.effect:
         return _lesson_of_ends(probe.probed, probe.probed.effect, record)
@@ -131,12 +131,12 @@ def _lesson_of_ends(end: Probed, effect: Effect, record: BisectionRecord) -> str
 
 
 def first_line(text: str) -> str:
-    """Give the first line of a text that may go on with a log."""
+    """Return the first line of a text that may go on with a log."""
     return next(iter(text.splitlines()), "")
 
 
 def cost(record: BisectionRecord) -> str:
-    """Say what it took, what was allowed, and what an end would take."""
+    """Describe what it took, what was allowed, and what an end would take."""
     reused = f", {record.reused} more had been measured before" if record.reused else ""
     spent = (
         f"{words.counted(len(record.measured), 'trial', 'trials')} measured"

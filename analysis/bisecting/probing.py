@@ -66,7 +66,7 @@ class Probed:
 
     @property
     def is_same(self) -> bool:
-        """Tell whether it is shown to differ by less than what is worth acting on, if at all."""
+        """Return whether it is shown to differ by less than what is worth acting on, if at all."""
         return self.effect is not None and self.effect.lies_within(self.relevant_change)
 
 
@@ -97,12 +97,12 @@ class LevelSpan:
 
     @property
     def size(self) -> float:
-        """Give the change as a log ratio."""
+        """Return the change as a log ratio."""
         return self.upper.log_ratio - self.lower.log_ratio
 
 
 def level(probed: Probed) -> ReleaseLevel | None:
-    """Give the level of a probed release; None where it could not be measured."""
+    """Return the level of a probed release; None where it could not be measured."""
     known, effect = probed.estimate, probed.effect
     if known is None or effect is None:
         return None
@@ -115,14 +115,14 @@ def level(probed: Probed) -> ReleaseLevel | None:
 
 
 def stand(probed: Probed, span: LevelSpan) -> ReleaseStatus:
-    """Say how a probed release stands between the two levels of a span."""
+    """Describe how a probed release stands between the two levels of a span."""
     if probed.estimate is None or probed.effect is None:
         return ReleaseStatus.SKIPPED
     return classify(probed.estimate, probed.effect, span)
 
 
 def classify(found: Estimate, effect: Effect, span: LevelSpan) -> ReleaseStatus:
-    """Say how a measured release stands; never SKIPPED.
+    """Describe how a measured release stands; never SKIPPED.
 
     With S the change looked for and x the estimate above the lower level, in the direction of S,
     and the interval of `effect` joined (by root of squares) with that of the level it is held against:
@@ -163,7 +163,7 @@ def probe_look(
 
 
 def rule_of_probe(rule: StoppingRule, full_change: LevelSpan | None) -> StoppingRule:
-    """Give the rule of a probe: the error that it may make is that of a bisection."""
+    """Return the rule of a probe: the error that it may make is that of a bisection."""
     share = FIRM_SHARE if full_change and full_change.is_firm else PROBE_SHARE
     return replace(rule, false_share=share if full_change else END_SHARE)
 

@@ -52,12 +52,12 @@ class ProbeRecord:
 
     @property
     def measured(self) -> tuple[TrialRecord, ...]:
-        """Give the trials that were measured for this probe."""
+        """Return the trials that were measured for this probe."""
         return tuple(one for one in self.trials if one.id.startswith(f"{self.comparison}."))
 
     @property
     def is_verdict(self) -> bool:
-        """Tell whether it teaches anything: its trials show something, or it cannot be measured."""
+        """Return whether it teaches anything: its trials show something, or it cannot be measured."""
         return self.probed.estimate is not None or self.standing is ReleaseStatus.SKIPPED
 
 
@@ -92,32 +92,32 @@ class BisectionRecord:
 
     @property
     def good(self) -> Release:
-        """Give the known good end."""
+        """Return the known good end."""
         return self.releases[0]
 
     @property
     def bad(self) -> Release:
-        """Give the known bad end."""
+        """Return the known bad end."""
         return self.releases[-1]
 
     @property
     def measured(self) -> tuple[TrialRecord, ...]:
-        """Give the trials that were measured for it, in order."""
+        """Return the trials that were measured for it, in order."""
         return tuple(trial for probe in self.probes for trial in probe.measured)
 
     @property
     def reused(self) -> int:
-        """Give how many trials count that had been measured before it."""
+        """Return how many trials count that had been measured before it."""
         counted = {trial.id for probe in self.probes for trial in probe.trials}
         return len(counted) - len(self.measured)
 
     @property
     def minutes(self) -> float:
-        """Give how long the trials that were measured for it took."""
+        """Return how long the trials that were measured for it took."""
         return sum(trial.duration_s for trial in self.measured) / 60
 
     def next_step(self, trials_left: int | None) -> NextStep:
-        """Say which release to probe next with so many trials left, or what it came to."""
+        """Describe which release to probe next with so many trials left, or what it came to."""
         return next_step(
             self.releases,
             tuple(one.probed for one in self.probes if one.is_verdict),

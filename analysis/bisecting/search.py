@@ -54,15 +54,15 @@ class Gap:
 
     @property
     def is_wide(self) -> bool:
-        """Tell whether the step is large enough to narrow it down."""
+        """Return whether the step is large enough to narrow it down."""
         return self.share >= SMALLEST
 
     def chance(self, after: int, to: int) -> float:
-        """Give the probability that the step came after a release and up to another one."""
+        """Return the probability that the step came after a release and up to another one."""
         return sum(self.chances[after + 1 - self.start : to + 1 - self.start])
 
     def worth(self) -> tuple[int, ...]:
-        """Give the unknown releases whose probe would teach something."""
+        """Return the unknown releases whose probe would teach something."""
         whole = self.chance(self.low, self.high)
         return tuple(
             place
@@ -73,7 +73,7 @@ class Gap:
         )
 
     def split(self) -> int:
-        """Give the unknown release that parts the chances best; of equals, the one in the middle."""
+        """Return the unknown release that parts the chances best; of equals, the one in the middle."""
 
         def loss(place: int) -> tuple[float, int]:
             before, after = self.chance(self.low, place), self.chance(place, self.high)
@@ -87,7 +87,7 @@ class Gap:
         return tuple((low, high, self.chance(low, high)) for low, high in pairwise(measured))
 
     def best(self) -> tuple[int, int, float]:
-        """Give the most probable pair of measured neighbours, with its probability."""
+        """Return the most probable pair of measured neighbours, with its probability."""
         return max(self.pairs(), key=lambda pair: pair[2])
 
 
@@ -228,7 +228,7 @@ def _order_misfits(
 
 
 def rounds(gap: Gap) -> int:
-    """Say how many probes halve a gap down to one release."""
+    """Describe how many probes halve a gap down to one release."""
     return math.ceil(math.log2(len(gap.worth()) + 1))
 
 
@@ -246,7 +246,7 @@ def weigh(
     upper: ReleaseLevel,
     no_single: float,
 ) -> tuple[float, ...]:
-    """Give for each of `count` releases how probable it is that the change came with it.
+    """Return for each of `count` releases how probable it is that the change came with it.
 
     They follow one at the level `lower` (L); the last is at `upper` (U). `measured` are others of them,
     by their place from 0. What the probabilities lack to one is that of no single change, which was

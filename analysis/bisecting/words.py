@@ -20,7 +20,7 @@ FIRST_PROBE = "the two ends first: is there a change between them at all?"
 
 
 def say_standing(standing: str) -> str:
-    """Say how a probed release stands."""
+    """Describe how a probed release stands."""
     return _STANDINGS[standing]
 
 
@@ -31,7 +31,7 @@ def say_effect(effect: Effect) -> str:
 
 
 def say_split(good: str, bad: str, left: int, chance: float) -> str:
-    """Say why a probe parts what is left: `chance` that the change is before it or in it."""
+    """Describe why a probe parts what is left: `chance` that the change is before it or in it."""
     where = f"the change came after {good} and up to {bad}"
     if left == 1:
         return f"{where}; this is the only release between them that is worth a probe"
@@ -40,7 +40,7 @@ def say_split(good: str, bad: str, left: int, chance: float) -> str:
 
 
 def say_again(version: str) -> str:
-    """Say why a release is probed again."""
+    """Describe why a release is probed again."""
     return f"what {version} showed does not fit a single change, or not clearly: more trials of it"
 
 
@@ -54,12 +54,12 @@ def say_range(good: str, bad: str, skipped: Sequence[str]) -> str:
 
 
 def say_culprit(kind: str, place: str, effect: Effect, probability: float) -> str:
-    """Say what was found; `kind` is regression or improvement."""
+    """Describe what was found; `kind` is regression or improvement."""
     return f"The {kind} came with {place}: {say_effect(effect)}, probability {say_chance(probability)}."
 
 
 def say_others(steps: Sequence[tuple[str, str, Effect]]) -> str:
-    """Tell of further steps beside the one that was named: from, to, how much."""
+    """Describe of further steps beside the one that was named: from, to, how much."""
     if not steps:
         return ""
     count = words.counted(len(steps), "other change", "other changes")
@@ -67,7 +67,7 @@ def say_others(steps: Sequence[tuple[str, str, Effect]]) -> str:
 
 
 def say_returned(pairs: Sequence[tuple[str, str]], opposite: Sequence[str], place: str) -> str:
-    """Tell of releases that were like the bad end too early, or that moved the other way.
+    """Describe of releases that were like the bad end too early, or that moved the other way.
 
     `place` is what the last step to the bad end came with.
     """
@@ -82,7 +82,7 @@ def say_returned(pairs: Sequence[tuple[str, str]], opposite: Sequence[str], plac
 
 
 def say_nothing_changed(good: str, bad: str, effect: Effect, relevant_change: float) -> str:
-    """Say that the ends are shown not to differ by as much as is worth acting on."""
+    """State that the ends are shown not to differ by as much as is worth acting on."""
     return (
         f"Nothing changed between {good} and {bad} that is worth acting on: {say_effect(effect)}, "
         f"within ±{words.percent(relevant_change)}."
@@ -98,7 +98,7 @@ def say_end_unclear(good: str, bad: str, effect: Effect, *, is_short: bool) -> s
 
 
 def say_end_not_measured(bad: str, reason: str) -> str:
-    """Say that the bad end could not be measured."""
+    """State that the bad end could not be measured."""
     why = f": {reason}" if reason else ""
     return (
         f"{bad}, the known bad end, could not be measured{why}. Name an earlier release as the bad end."
@@ -106,12 +106,12 @@ def say_end_not_measured(bad: str, reason: str) -> str:
 
 
 def say_gradual(steps: Sequence[tuple[str, str, Effect]]) -> str:
-    """Say that no release brought most of the change."""
+    """State that no release brought most of the change."""
     return f"The change came little by little, and no release brought half of it: {_tell(steps)}."
 
 
 def say_several(steps: Sequence[tuple[str, str, Effect]]) -> str:
-    """Say that there is more than one step, but not where exactly."""
+    """State that there is more than one step, but not where exactly."""
     return (
         f"The change came in more than one step or little by little ({_tell(steps)}); "
         "which release brought each is unknown."
@@ -119,7 +119,7 @@ def say_several(steps: Sequence[tuple[str, str, Effect]]) -> str:
 
 
 def say_undecided(good: str, bad: str, doubtful: Sequence[str], best: str, probability: float) -> str:
-    """Say that the trials of some probes could not tell."""
+    """State that the trials of some probes could not tell."""
     why = (
         f"the trials of {_names(doubtful)} cannot tell which side of the change they are on"
         if doubtful
@@ -132,7 +132,7 @@ def say_undecided(good: str, bad: str, doubtful: Sequence[str], best: str, proba
 
 
 def say_budget(good: str, bad: str, best: str, probability: float) -> str:
-    """Say what is known when the budget is used up."""
+    """Describe what is known when the budget is used up."""
     return (
         f"The budget is used up. The change came after {good} and up to {bad}; "
         f"most probable is {best} ({say_chance(probability)})."
@@ -140,7 +140,7 @@ def say_budget(good: str, bad: str, best: str, probability: float) -> str:
 
 
 def say_budget_before(good: str, bad: str) -> str:
-    """Say that the budget did not even reach for the ends."""
+    """State that the budget did not even reach for the ends."""
     return f"The budget is too small to tell whether anything changed between {good} and {bad}."
 
 

@@ -227,7 +227,7 @@ def _read_change(change: ChangePoint, catalog: Catalog, suite_name: str | None) 
 
 
 def _count_probes(asked: BisectionQuestion) -> int:
-    """Say how many probes a binary search takes, the one of the bad end included."""
+    """Describe how many probes a binary search takes, the one of the bad end included."""
     return 1 + ceil(log2(len(asked.releases) - 1))
 
 

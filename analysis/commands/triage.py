@@ -133,7 +133,7 @@ def add(
 
 
 def describe(judgement: Judgement, entries: Sequence[TriageEntry], today: date) -> Iterator[str]:
-    """Say what each entry does, line by line, and which incidents have none."""
+    """Describe what each entry does, line by line, and which incidents have none."""
     series = [judged.series for judged in judgement.series]
     changes = [change for judged in judgement.series for change in judged.change_points]
     accounts = account(entries, series, changes, today)

@@ -15,7 +15,7 @@ _MOST_SHOWN = 4
 
 
 def describe_comparison(result: ComparisonResult) -> Iterator[str]:
-    """Say what came of it: the verdict first, then each measure, then what could not be used."""
+    """Describe what came of it: the verdict first, then each measure, then what could not be used."""
     yield f"{result.outcome}: {result.baseline.label} → {result.candidate.label}, {result.experiment}"
     yield f"  {result.reason}"
     yield f"  {result.ended}"
@@ -33,7 +33,7 @@ def describe_comparison(result: ComparisonResult) -> Iterator[str]:
 
 
 def describe_releases(result: ComparisonResult) -> Iterator[str]:
-    """Say how two releases differ: a sentence, then a line for each measure that decides.
+    """Describe how two releases differ: a sentence, then a line for each measure that decides.
 
     Where no difference is shown, the smallest one that is excluded says how much was looked for.
     """
@@ -85,7 +85,7 @@ def _give_reason(trial: TrialRecord) -> str:
 
 
 def describe_looks(measures: Sequence[MeasureResult]) -> Iterator[str]:
-    """Say how the trusted measures stand while more may come."""
+    """Describe how the trusted measures stand while more may come."""
     return (_describe_measure(one) for one in measures if one.is_trusted)
 
 

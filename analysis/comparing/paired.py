@@ -40,7 +40,7 @@ class Estimate:
     candidate_trials: int
 
     def interval(self, one_sided: float) -> Effect:
-        """Give the relative change with the interval that misses the truth so often on each side.
+        """Return the relative change with the interval that misses the truth so often on each side.
 
         exp(estimate ± t · standard error), t the quantile of Student's t: percentiles of resamples of
         so few trials cover far too rarely (Hesterberg, The American Statistician 69, 2015, 371-386).
@@ -54,7 +54,7 @@ class Estimate:
         )
 
     def half_width(self, one_sided: float) -> float:
-        """Give how far that interval reaches to each side, as a logarithm."""
+        """Return how far that interval reaches to each side, as a logarithm."""
         return -float(stdtrit(self.degrees_of_freedom, one_sided)) * self.standard_error
 
 
@@ -122,7 +122,7 @@ def _aligning(blocks: Sequence[Block]) -> Array:
 
 
 def _shifts(before: Array, after: Array) -> Array:
-    """Give for each row the median of all differences `after` - `before`."""
+    """Return for each row the median of all differences `after` - `before`."""
     pairs = before.shape[1] * after.shape[1]
     step, middle = max(1, _MOST_PAIRS // pairs), pairs // 2
     found = []
@@ -178,7 +178,7 @@ def _resample(
 
 
 def _deviations(trials: Sequence[TrialValue]) -> tuple[Array, NDArray[np.intp]]:
-    """Give by trial how its iterations lie about their mean, as logarithms, and how many they are.
+    """Return by trial how its iterations lie about their mean, as logarithms, and how many they are.
 
     Scaled to the variance of one iteration and padded with zeros; none (0) where a trial has fewer
     than two or a logarithm is missing. What all trials have in common, such as a slow first iteration,

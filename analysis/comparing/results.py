@@ -200,7 +200,7 @@ class ComparisonFile:
 
     @property
     def outcome(self) -> Outcome:
-        """Give the worst outcome; unchanged where nothing differed, invalid where we failed.
+        """Return the worst outcome; unchanged where nothing differed, invalid where we failed.
 
         What changed and could not be compared is undecided, however well the rest compares.
         """

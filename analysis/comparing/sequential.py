@@ -124,7 +124,7 @@ def _trials(block: Block) -> tuple[TrialValue, ...]:
 
 
 def _are_enough(blocks: Sequence[Block], rule: StoppingRule) -> bool:
-    """Tell whether so few trials may say anything yet; a budget of one block has to do with it."""
+    """Return whether so few trials may say anything yet; a budget of one block has to do with it."""
     freedom = sum(len(_trials(block)) for block in blocks) - len(blocks) - 1
     if freedom < 1:
         return False
@@ -149,14 +149,14 @@ def _outcome(effect: Effect, rule: StoppingRule) -> Outcome:
 
 
 def _level(blocks: int, rule: StoppingRule) -> float:
-    """Give how often the interval of the look after so many blocks may miss, on each side."""
+    """Return how often the interval of the look after so many blocks may miss, on each side."""
     levels = _levels(rule.most_blocks, rule.false_share)
     return levels[min(blocks, rule.most_blocks) - min(FIRST_LOOK, rule.most_blocks)]
 
 
 @cache
 def _levels(most_blocks: int, false_share: float) -> tuple[float, ...]:
-    """Give the levels of all looks, such that all together err on one side no more often than that.
+    """Return the levels of all looks, such that all together err on one side no more often than that.
 
     The boundary for the estimate in standard errors is c · (k / most_blocks)^(shape - 1/2) after k
     blocks (Wang and Tsiatis, Biometrics 43, 1987, 193-199). c follows from the recursion of Armitage,
@@ -174,7 +174,7 @@ def _levels(most_blocks: int, false_share: float) -> tuple[float, ...]:
 
 
 def _crossing(bounds: Values, times: Values) -> float:
-    """Give the chance that a standard Brownian motion is above bounds · √times at any of the times.
+    """Return the chance that a standard Brownian motion is above bounds · √times at any of the times.
 
     The density of the path below all bounds so far is carried from time to time by Gauss-Legendre
     quadrature.
@@ -214,7 +214,7 @@ def _needed_beyond_budget(found: Estimate, blocks: int, rule: StoppingRule) -> i
 def _chances(
     found: Estimate, scale: float, blocks: int, later: NDArray[np.intp], rule: StoppingRule
 ) -> Array:
-    """Give the chance of a decision at each later look, with `scale` times the standard error of now.
+    """Return the chance of a decision at each later look, with `scale` times the standard error of now.
 
     What a later look estimates is normal about the estimate of now, with the variance that the standard
     error loses until then: the predictive distribution where nothing was known before the first trial.

@@ -45,7 +45,7 @@ class Inquiry:
     looker: Looker = look
 
     def rule(self, measure: Measure) -> StoppingRule:
-        """Give the rule for a measure.
+        """Return the rule for a measure.
 
         The false regressions that a comparison may have are shared out among its trusted measures;
         the others are told beside the verdict, each by itself.
@@ -108,7 +108,7 @@ def find_measures(taken: Iterable[Taken], settings: Detection) -> tuple[Measure,
 
 
 def build_blocks(taken: Iterable[Taken], measure: Measure) -> tuple[Block, ...]:
-    """Give the blocks, in order, with those of their pairs of which both trials have a value."""
+    """Return the blocks, in order, with those of their pairs of which both trials have a value."""
     pairs: dict[tuple[int, str], dict[SideName, TrialValue]] = {}
     for one in _completed(taken):
         found = _read(one, measure)
@@ -179,7 +179,7 @@ def _judge(taken: Sequence[Taken], measure: Measure, inquiry: Inquiry) -> Measur
 
 
 def is_over(taken: Sequence[Taken], inquiry: Inquiry) -> bool:
-    """Tell whether no further block is worth it: all trusted measures are decided, or one regressed.
+    """Return whether no further block is worth it: all trusted measures are decided, or one regressed.
 
     Nothing better than a regression can come of the others then.
     """

@@ -49,7 +49,7 @@ class Alert:
 
     @property
     def told_at(self) -> int:
-        """Give the night on which it reached `state`."""
+        """Return the night on which it reached `state`."""
         told = self.confirmed_at if self.state is ChangeState.CONFIRMED else self.provisional_at
         if told is None:
             raise ValueError(f"an alert that is {self.state} was told on no night")
@@ -75,7 +75,7 @@ def follow(nights: Iterable[tuple[int, Sequence[Sighting]]]) -> tuple[Alert, ...
 
 
 def _match(alerts: Sequence[Alert], sightings: Sequence[Sighting]) -> dict[int, int]:
-    """Give, by number of the sighting, the number of the alert that it is."""
+    """Return, by number of the sighting, the number of the alert that it is."""
     candidates = sorted(
         (abs(alert.index - sighting.index), alert.withdrawn_at is not None, new, old)
         for new, sighting in enumerate(sightings)
@@ -97,7 +97,7 @@ def may_be(alert: Alert, *, rises: bool, earliest: int, latest: int) -> bool:
 
 
 def _see(known: Alert | None, sighting: Sighting, night: int) -> Alert:
-    """Give the alert as it stands after a night that saw it."""
+    """Return the alert as it stands after a night that saw it."""
     is_confirmed = sighting.state is ChangeState.CONFIRMED
     provisional_at = known.provisional_at if known else None
     confirmed_at = known.confirmed_at if known else None

@@ -53,7 +53,7 @@ class Judge:
         return next((effects[nights] for nights in effects if nights > 1), None)
 
     def cost(self, series: ForeignSeries) -> int:
-        """Give how many values are to be searched."""
+        """Return how many values are to be searched."""
         return len(series.values)
 
 
@@ -73,7 +73,7 @@ class Backtest:
         return ReplayedSeries(name=series.name, alerts=follow(self._nights(series)))
 
     def cost(self, series: ForeignSeries) -> int:
-        """Give how many values are to be searched, over all nights."""
+        """Return how many values are to be searched, over all nights."""
         nights = max(0, len(series.values) - self._least + 1)
         return nights * (len(series.values) + self._least) // 2
 

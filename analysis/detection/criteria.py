@@ -31,7 +31,7 @@ class PreparedSequence:
     squares: Values
 
     def size(self, start: int, at: int, end: int) -> float:
-        """Give the step at `at` in standard errors, judged by the points from `start` to `end`.
+        """Return the step at `at` in standard errors, judged by the points from `start` to `end`.
 
         At most `reach` points on each side count:
 
@@ -58,7 +58,7 @@ class PreparedSequence:
         return step / error
 
     def size_without_furthest(self, start: int, at: int, end: int) -> float:
-        """Give the size of a step, positive, without the furthest point of its shorter side.
+        """Return the size of a step, positive, without the furthest point of its shorter side.
 
         In standard errors, like `size`; a side of one point has no other.
         """
@@ -76,19 +76,19 @@ class PreparedSequence:
 
     @property
     def freedom(self) -> float:
-        """Give the degrees of freedom of the deviation."""
+        """Return the degrees of freedom of the deviation."""
         return degrees_of_freedom(len(self.values))
 
     def probability(self, size: float) -> float:
-        """Give the two-sided p-value of a size, by Student's t."""
+        """Return the two-sided p-value of a size, by Student's t."""
         return 2 * float(stdtr(self.freedom, -abs(size)))
 
     def quantile(self, p_value: float) -> float:
-        """Give the size that has a two-sided p-value."""
+        """Return the size that has a two-sided p-value."""
         return _quantile(self.freedom, p_value)
 
     def rank(self, start: int, at: int, end: int) -> float:
-        """Give the two-sided p-value of the rank test between two stretches, as `rank_p_value`."""
+        """Return the two-sided p-value of the rank test between two stretches, as `rank_p_value`."""
         left = self.values[max(start, at - self.reach) : at]
         right = self.values[at : min(end, at + self.reach)]
         return rank_p_value(left, right)
@@ -100,7 +100,7 @@ def _quantile(freedom: float, p_value: float) -> float:
 
 
 def rank_p_value(left: Values, right: Values) -> float:
-    """Give the two-sided p-value of the rank test of Mann and Whitney.
+    """Return the two-sided p-value of the rank test of Mann and Whitney.
 
     U counts the pairs in which the right value is larger, ties half (Annals of Mathematical Statistics
     18, 1947, 50-60). With fewer than 9 points on a side its distribution is counted out, otherwise it

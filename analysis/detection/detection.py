@@ -54,7 +54,7 @@ class Drift:
     after: float
 
     def moved(self, place: int) -> float:
-        """Give how far the level has moved at a point."""
+        """Return how far the level has moved at a point."""
         share = (place - self.first) / (self.last - self.first)
         return (self.after - self.before) * min(max(share, 0.0), 1.0)
 
@@ -88,7 +88,7 @@ class Detector(Protocol):
         ...
 
     def read(self, values: Sequence[float]) -> DetectorResult:
-        """Tell what is to be seen. Raises ValueError on values that are not finite."""
+        """Describe what is to be seen. Raises ValueError on values that are not finite."""
         ...
 
 
@@ -152,7 +152,7 @@ def find_changes(series: Series, reading: DetectorResult, detector: str) -> tupl
 def levels(
     values: Sequence[float], reading: DetectorResult
 ) -> Iterator[tuple[Shift, float, float, int]]:
-    """Give each shift with the levels on both sides and the number of points after it.
+    """Yield each shift with the levels on both sides and the number of points after it.
 
     A level is the mean of a segment, its outliers pulled in as those who voted saw them: else one of
     them could turn a step up into one down. Where the series drifts, it is that without the drift, at
@@ -182,6 +182,6 @@ def _level(values: Values, noise: Noise | None) -> float:
 
 
 def outcome_of(better: Better, before: float, after: float) -> Outcome:
-    """Say whether a movement is good news: regressed or improved."""
+    """Return whether a movement is good news: regressed or improved."""
     rose = after > before
     return Outcome.IMPROVED if rose is (better is Better.HIGHER) else Outcome.REGRESSED

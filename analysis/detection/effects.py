@@ -25,12 +25,12 @@ class Effect:
     confidence: float
 
     def lies_within(self, relevant_change: float) -> bool:
-        """Tell whether the whole interval is smaller than a change worth acting on."""
+        """Return whether the whole interval is smaller than a change worth acting on."""
         return -relevant_change < self.low and self.high < relevant_change
 
 
 def relative_change(before: float, after: float) -> float:
-    """Give (after - before) / |before|; infinite with the sign of the change from a zero `before`."""
+    """Return (after - before) / |before|; infinite with the sign of the change from a zero `before`."""
     change = after - before
     if change == 0:
         return 0.0
@@ -79,7 +79,7 @@ def compare_levels(
 
 
 def error_of_middle(deviation: float, points: int, noise: Noise) -> float:
-    """Give the standard error of the middle of so many points that scatter by `deviation` themselves.
+    """Return the standard error of the middle of so many points that scatter by `deviation` themselves.
 
         s · √(c · v(n))
 
@@ -104,7 +104,7 @@ def _mean(values: Sequence[float]) -> float:
 
 
 def _variance(values: Sequence[float]) -> float:
-    """Give the sample variance in two passes, from exact sums: the same on every machine."""
+    """Return the sample variance in two passes, from exact sums: the same on every machine."""
     deviations = np.array(values, dtype=float) - _mean(values)
     return math.fsum(np.square(deviations)) / (len(values) - 1)
 

@@ -59,7 +59,7 @@ class Noise:
 
     @property
     def floor(self) -> float:
-        """Give the noise floor: the deviation as a share of the level; infinite at level zero."""
+        """Return the noise floor: the deviation as a share of the level; infinite at level zero."""
         return self.deviation / abs(self.level) if self.level else math.inf
 
 
@@ -91,7 +91,7 @@ def estimate_noise(values: Values) -> tuple[float, float]:
 
 
 def noise_of_level(noise: Noise, values: Sequence[float]) -> Noise:
-    """Give the noise of one level: that of its series, or its own where that is larger.
+    """Return the noise of one level: that of its series, or its own where that is larger.
 
     The noise of a series is that of most of its differences, so a newest level that scatters more
     would look as quiet as those before it. Its own deviation is that about its median, without the
@@ -106,7 +106,7 @@ def noise_of_level(noise: Noise, values: Sequence[float]) -> Noise:
 
 
 def _differences(values: Values) -> list[Values]:
-    """Give the differences at lags 1 to 3 that no jump lies in.
+    """Return the differences at lags 1 to 3 that no jump lies in.
 
     A jump is a difference of neighbours of more than three normal standard deviations (by the median),
     but never more than the largest quarter: so large differences are how the series scatters, then.
@@ -125,7 +125,7 @@ def _differences(values: Values) -> list[Values]:
 
 
 def _half_variance(differences: Values) -> float:
-    """Give half the variance without the largest distances, scaled to be right for normal ones."""
+    """Return half the variance without the largest distances, scaled to be right for normal ones."""
     distances = np.sort(np.abs(differences - np.median(differences)))
     kept = max(1, len(distances) - math.ceil(_TRIMMED_SHARE * len(distances)))
     squares = float(np.square(distances[:kept]).mean())
@@ -134,7 +134,7 @@ def _half_variance(differences: Values) -> float:
 
 @cache
 def _trimming_factor(kept: float) -> float:
-    """Give the second moment of the middle `kept` share of a standard normal variable."""
+    """Return the second moment of the middle `kept` share of a standard normal variable."""
     if kept >= 1:
         return 1.0
     bound = float(ndtri((1 + kept) / 2))
@@ -142,7 +142,7 @@ def _trimming_factor(kept: float) -> float:
 
 
 def variance_of_mean(points: int, persistence: float) -> float:
-    """Give the variance of a mean of neighbouring points, in variances of one point.
+    """Return the variance of a mean of neighbouring points, in variances of one point.
 
     For an AR(1) process of correlation ρ (Priestley, Spectral Analysis and Time Series, 1981, 5.3.2),
     the sum over all lags in closed form:
@@ -155,12 +155,12 @@ def variance_of_mean(points: int, persistence: float) -> float:
 
 
 def degrees_of_freedom(points: int) -> float:
-    """Give the degrees of freedom of a deviation that `estimate_noise` took from so many points."""
+    """Return the degrees of freedom of a deviation that `estimate_noise` took from so many points."""
     return max(2.0, _SHARE_OF_FREEDOM * min(points, _MOST_FREEDOM) - 1)
 
 
 def minimum_detectable_effect(noise: Noise, nights: int, max_p_value: float) -> float:
-    """Give the smallest relative step that `nights` points after it confirm, four times in five.
+    """Return the smallest relative step that `nights` points after it confirm, four times in five.
 
         (t(1 - α/2) + z(power)) · σ · √((v(nights) + v(points)) / e) / |level|
 
@@ -180,7 +180,7 @@ def minimum_detectable_effect(noise: Noise, nights: int, max_p_value: float) -> 
 
 
 def visible_effects(noise: Noise | None, settings: Detection) -> dict[int, float]:
-    """Give the minimum detectable effect by nights: of 1, of the fewest that confirm, and of 10.
+    """Return the minimum detectable effect by nights: of 1, of the fewest that confirm, and of 10.
 
     Empty where it is not known: points that are all equal show no noise, which does not show that there
     is none. However large a step is, ranks of few points confirm it only with more points after it.
@@ -203,12 +203,12 @@ def visible_effects(noise: Noise | None, settings: Detection) -> dict[int, float
 
 
 def can_confirm(before: int, after: int, settings: Detection) -> bool:
-    """Tell whether so many points could confirm a step at all, however large it is."""
+    """Return whether so many points could confirm a step at all, however large it is."""
     if min(before, after) < settings.confirming_points:
         return False
     return least_rank_p_value(before, after) <= settings.max_rank_p_value
 
 
 def least_rank_p_value(left: int, right: int) -> float:
-    """Give the two-sided p-value of complete separation: the least that ranks of so few can reach."""
+    """Return the two-sided p-value of complete separation: the least that ranks of so few can reach."""
     return 2 / math.comb(left + right, right)

@@ -42,7 +42,7 @@ class _Guard(SignificanceTester):  # type: ignore[misc]  # otava has no types
     def change_point(
         self, candidate: CandidateChangePoint, series: object, intervals: Sequence[slice]
     ) -> ChangePoint:
-        """Give the candidate with its p-value between its neighbours."""
+        """Return the candidate with its p-value between its neighbours."""
         at = candidate.index
         start = max(one.start for one in intervals if one.start < at)
         end = min(
@@ -67,14 +67,14 @@ class _Remembering(PairDistanceCalculator):  # type: ignore[misc]  # otava has n
         self._found: dict[tuple[int | None, int | None], CandidateChangePoint] = {}
 
     def get_candidate_change_point(self, interval: slice) -> CandidateChangePoint:
-        """Give the best place to split a stretch."""
+        """Return the best place to split a stretch."""
         bounds = (interval.start, interval.stop)
         if bounds not in self._found:
             self._found[bounds] = super().get_candidate_change_point(interval)
         return self._found[bounds]
 
     def _get_Q_vals(self, start: int, end: int) -> Values:  # noqa: N802  Otava's name
-        """Give the energy distance of each split (rows) of each beginning (columns) of a stretch."""
+        """Return the energy distance of each split (rows) of each beginning (columns) of a stretch."""
         if self.V is None:
             self._calculate_pairwise_differences()
         of_both, of_left, of_right = _weights(end - start - 1)
@@ -89,7 +89,7 @@ class _Remembering(PairDistanceCalculator):  # type: ignore[misc]  # otava has n
 
 @lru_cache(maxsize=256)
 def _weights(size: int) -> tuple[Values, Values, Values]:
-    """Give the weights of distances between both sides of a split, and within the left and the right.
+    """Return the weights of distances between both sides of a split, and within the left and the right.
 
     With n points on the left and m on the right (energy statistics, as Matteson and James have them):
     2/(m + n), 2m/((m + n)(n - 1)) and 2n/((m + n)(m - 1)); 0 where no pair is.
@@ -104,7 +104,7 @@ def _weights(size: int) -> tuple[Values, Values, Values]:
 
 
 def find_by_divisive(evidence: PreparedSequence, window_points: int) -> set[int]:
-    """Give the places where Otava's e-divisive would split, window by window.
+    """Return the places where Otava's e-divisive would split, window by window.
 
     Windows do not overlap, which halves the cost: the moving sums look across their borders.
     """

@@ -52,7 +52,7 @@ def find_drifts(evidence: PreparedSequence, places: list[int]) -> tuple[Drift, .
 
 
 def subtract(values: Values, drifts: tuple[Drift, ...]) -> Values:
-    """Give the values without their slow movements, at the level before the first."""
+    """Return the values without their slow movements, at the level before the first."""
     flat = values.copy()
     for drift in drifts:
         flat -= (drift.after - drift.before) * _shape(len(values), drift.first, drift.last)
@@ -83,7 +83,7 @@ def _fit(evidence: PreparedSequence, bounds: list[int]) -> Drift | None:
 
 
 def _fit_ramp(values: Values, cuts: Sequence[int], variance: float) -> tuple[float, int, int, float]:
-    """Give the cost of the best ramp over a few levels, its first and last point, and its height."""
+    """Return the cost of the best ramp over a few levels, its first and last point, and its height."""
     count = len(values)
     ends = np.unique(np.linspace(0, count - 1, min(count, _GRID)).round().astype(int))
     lows, highs = np.nonzero(ends[None, :] - ends[:, None] >= _LEAST_POINTS)
@@ -104,7 +104,7 @@ def _fit_ramp(values: Values, cuts: Sequence[int], variance: float) -> tuple[flo
 
 
 def _shapes(count: int, lows: Values, highs: Values, cuts: Sequence[int]) -> Values:
-    """Give ramps of height 1, a row each, without their means between cuts."""
+    """Return ramps of height 1, a row each, without their means between cuts."""
     ramps = (np.arange(count) - lows[:, None]) / (highs - lows)[:, None]
     return _centre(np.clip(ramps, 0.0, 1.0), cuts)
 

@@ -69,11 +69,11 @@ class Selection:
 
     @property
     def count(self) -> int:
-        """Give the number of points."""
+        """Return the number of points."""
         return len(self.evidence.values)
 
     def describe(self) -> tuple[Shift, ...]:
-        """Say where each step lies, how sure that is, and whether it is confirmed."""
+        """Describe where each step lies, how sure that is, and whether it is confirmed."""
         bounds = (0, *self.places, self.count)
         return tuple(
             self._describe(start, at, end)
@@ -113,7 +113,7 @@ class Selection:
         self.places[:] = bounds[1:-1]
 
     def _size_share(self, bounds: Sequence[int], index: int) -> float:
-        """Give the size of a step as a share of what is asked of it.
+        """Return the size of a step as a share of what is asked of it.
 
         Of two steps too close to each other only one can stay. Both are measured as if they were alone,
         and have a negative share, so that the smaller of the two goes before anything else does.
@@ -146,7 +146,7 @@ class Selection:
         return self._is_shared(start, at, end)
 
     def _is_shared(self, start: int, at: int, end: int) -> bool:
-        """Tell whether the ranks agree, and no single one of few points makes most of the step."""
+        """Return whether the ranks agree, and no single one of few points makes most of the step."""
         if not self._passes_by_rank(start, at, end, self.settings.max_rank_p_value):
             return False
         if min(at - start, end - at) >= _MANY_POINTS:
@@ -169,7 +169,7 @@ class Selection:
         return self.evidence.probability(self.evidence.size(start, at, end))
 
     def _stands_out(self, start: int, at: int, end: int) -> bool:
-        """Tell whether the last points lie clearly further out, all on one side, than any before."""
+        """Return whether the last points lie clearly further out, all on one side, than any before."""
         left = self.evidence.values[max(start, at - self.evidence.reach) : at]
         right = self.evidence.values[at:end] - np.median(left)
         limit = _SPIKE_MARGIN * float(np.abs(left - np.median(left)).max())
@@ -184,7 +184,7 @@ class Selection:
         self.places[:] = bounds[1:-1]
 
     def _gains(self, start: int, at: int, end: int) -> tuple[int, Values]:
-        """Give the first possible place, and by how much a step at each lessens the squares."""
+        """Return the first possible place, and by how much a step at each lessens the squares."""
         after = min(self.least_segment, end - at)
         first = start + self.least_segment
         places = np.arange(first, end - after + 1)

@@ -111,7 +111,7 @@ class Points(Sequence[Point]):
         return frozenset(self.columns.occasion(place).release.version for place in firsts)
 
     def has(self, is_wanted: Callable[[Occasion], bool]) -> bool:
-        """Tell whether any point is of such an occasion; `is_wanted` is no passing closure."""
+        """Return whether any point is of such an occasion; `is_wanted` is no passing closure."""
         return bool(self.columns.occasions.mask(is_wanted)[np.asarray(self.columns.places)].any())
 
     def __len__(self) -> int:

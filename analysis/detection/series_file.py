@@ -53,7 +53,7 @@ class ForeignSeries:
 
     @property
     def known(self) -> tuple[int, ...]:
-        """Give the indexes of the values that are there, ascending."""
+        """Return the indexes of the values that are there, ascending."""
         return tuple(index for index, value in enumerate(self.values) if value is not None)
 
 
@@ -155,7 +155,7 @@ def _try(
     tree: Any,  # noqa: ANN401  any JSON
     place: tuple[str | int, ...],
 ) -> tuple[Any, tuple[str, ...]]:
-    """Give what is read of a value at a place of the tree, and else what is wrong with it."""
+    """Return what is read of a value at a place of the tree, and else what is wrong with it."""
     try:
         return reader.validate_python(value), ()
     except ValidationError as error:
@@ -199,7 +199,7 @@ _FIXES = {  # by pydantic's kind of error
 
 
 def _sentence(tree: Any, error: ErrorDetails) -> str:  # noqa: ANN401  any JSON
-    """Say what is wrong with one value: series, place, value, and what to write instead."""
+    """Describe what is wrong with one value: series, place, value, and what to write instead."""
     steps = error["loc"]
     keys = ", ".join(("series",) if not steps else ("name", "better", "values"))
     where, subject = "", "the file"
@@ -230,14 +230,14 @@ def _show(value: object) -> str:
 
 
 def write_findings(findings: Sequence[FileFindings]) -> bytes:
-    """Give the file of changes; a number that is not finite, such as a change from zero, is null."""
+    """Return the file of changes; a number that is not finite, such as a change from zero, is null."""
     text = _FINDINGS.dump_json({"series": tuple(findings)}, indent=2).decode()
     # Only in names is anything else than ASCII, and there a terminal might obey it.
     return _BEYOND_ASCII.sub(lambda found: json.dumps(found[0])[1:-1], text).encode() + b"\n"
 
 
 def write_alerts(replayed: Sequence[ReplayedSeries]) -> bytes:
-    """Give the file of alerts."""
+    """Return the file of alerts."""
     series = [
         {
             "name": one.name,

@@ -44,7 +44,7 @@ class StepDetector:
         return "steps"
 
     def read(self, values: Sequence[float]) -> DetectorResult:
-        """Tell what is to be seen. Raises ValueError on values that are not finite."""
+        """Describe what is to be seen. Raises ValueError on values that are not finite."""
         array = np.array([float(value) for value in values])
         if not np.isfinite(array).all():
             raise ValueError("changes cannot be found among values that are not finite numbers")
@@ -117,7 +117,7 @@ class StepDetector:
 
 
 def _in_units(reading: DetectorResult, unit: float) -> DetectorResult:
-    """Give a reading of values that were divided by a unit, in their own units."""
+    """Return a reading of values that were divided by a unit, in their own units."""
     noise = reading.noise
     return replace(
         reading,

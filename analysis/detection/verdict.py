@@ -34,5 +34,5 @@ WORST_FIRST = (
 
 
 def merge(outcomes: Iterable[Outcome]) -> Outcome:
-    """Give the worst outcome; undecided where there is none, since nothing judged is not fine."""
+    """Return the worst outcome; undecided where there is none, since nothing judged is not fine."""
     return min(outcomes, key=WORST_FIRST.index, default=Outcome.UNDECIDED)

@@ -23,7 +23,7 @@ def series(key: SeriesKey) -> str:
 
 
 def movement(change: ChangePoint) -> str:
-    """Say which way a series moved and how far."""
+    """Describe which way a series moved and how far."""
     word = "rise" if change.after > change.before else "drop"
     if math.isinf(change.relative_change):
         return f"a {word} from zero"
@@ -31,7 +31,7 @@ def movement(change: ChangePoint) -> str:
 
 
 def place(change: ChangePoint) -> str:
-    """Say between which releases a change lies; within one release, between which nights."""
+    """Describe between which releases a change lies; within one release, between which nights."""
     before, after = change.last_before, change.first_after
     if before.release != after.release:
         return f"between {before.release.version} and {after.release.version}"
@@ -40,7 +40,7 @@ def place(change: ChangePoint) -> str:
 
 
 def beginning(change: ChangePoint) -> str:
-    """Say since when a change is there."""
+    """Describe since when a change is there."""
     after = change.first_after
     if change.last_before.release == after.release:
         return f"the night {name_night(after)}"
@@ -58,12 +58,12 @@ def name_night(point: Point) -> str:
 
 
 def is_of_one_release(series: Series) -> bool:
-    """Tell whether only the nights tell the points of a series apart."""
+    """Return whether only the nights tell the points of a series apart."""
     return bool(np.unique(series.points.releases).size == 1)
 
 
 def releases(of: Sequence[Point], series: Series) -> str:
-    """Say which releases a run of points covers; where a series has only one, which nights."""
+    """Describe which releases a run of points covers; where a series has only one, which nights."""
     if is_of_one_release(series):
         first, last = night(of[0]), night(of[-1])
         return (
@@ -89,7 +89,7 @@ def value(number: float) -> str:
 
 
 def unit(change: ChangePoint) -> str:
-    """Give the unit of the values of a change."""
+    """Return the unit of the values of a change."""
     return (METRICS | DIAGNOSTICS)[change.series.key.metric].unit
 
 

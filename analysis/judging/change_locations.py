@@ -42,7 +42,7 @@ class ChangeLocation:
 
     @property
     def line(self) -> tuple[str, str]:
-        """Give the axis on which its releases lie."""
+        """Return the axis on which its releases lie."""
         return self.change.series.key.system, self.change.series.key.line
 
     @property
@@ -52,7 +52,7 @@ class ChangeLocation:
 
 
 def locate(changes: Sequence[ChangePoint]) -> tuple[ChangeLocation, ...]:
-    """Give the places of all changes of one series, which must be ascending by index."""
+    """Return the places of all changes of one series, which must be ascending by index."""
     starts = (0, *(change.index for change in changes))
     return tuple(_place(change, start) for change, start in zip(changes, starts, strict=False))
 
@@ -78,7 +78,7 @@ def _place(change: ChangePoint, start: int) -> ChangeLocation:
 
 
 def meet(one: ChangeLocation, other: ChangeLocation) -> bool:
-    """Tell whether two changes can be at one place, and so of one cause.
+    """Return whether two changes can be at one place, and so of one cause.
 
     In one line that is told by the releases, or by time where one of them lies within a release. In
     different lines, only the hosts can be the cause: on one testbed, at one time, and first shown on
@@ -91,7 +91,7 @@ def meet(one: ChangeLocation, other: ChangeLocation) -> bool:
 
 
 def is_same_time(one: ChangeLocation, other: ChangeLocation) -> bool:
-    """Tell whether two changes can be of one time."""
+    """Return whether two changes can be of one time."""
     return one.time is not None and other.time is not None and _overlap(one.time, other.time)
 
 

@@ -62,7 +62,7 @@ _HEADLINES = {
 
 
 def describe(judgement: Judgement, settings: SettingsInWords = NO_WORDS) -> Iterator[str]:
-    """Say what was found: series worst first, incidents news first, the testbed, then the verdict.
+    """Describe what was found: series worst first, incidents news first, the testbed, then the verdict.
 
     `settings` name those that changed, by what they explain, as far as they are known.
     """
@@ -109,7 +109,7 @@ def say_shortage(judgement: Judgement) -> str:
 
 
 def say_reason(judged: JudgedSeries, settings: SettingsInWords = NO_WORDS) -> str:
-    """Say in one sentence what a verdict rests on, what else is known, and what could be seen."""
+    """Describe in one sentence what a verdict rests on, what else is known, and what could be seen."""
     told = find_told(judged.detectable)
     seen = (
         f"detectable: ≥ {words.percent(told.relative_change)} after {told.nights} nights"
@@ -121,7 +121,7 @@ def say_reason(judged: JudgedSeries, settings: SettingsInWords = NO_WORDS) -> st
 
 
 def say_basis(judged: JudgedSeries) -> str:
-    """Say what a verdict rests on."""
+    """Describe what a verdict rests on."""
     verdict, series = judged.verdict, judged.series
     if verdict.basis is VerdictBasis.NEWEST_LOST and (newest := verdict.newest):
         return (
@@ -177,7 +177,7 @@ def _say_equivalence(verdict: Verdict, series: Series) -> str:
 
 
 def _say_doubt(verdict: Verdict) -> str:
-    """Say why a change that shows is not believed yet."""
+    """Describe why a change that shows is not believed yet."""
     if verdict.remark.waits:
         return "; ".join(map(say_known, verdict.remark.waits))
     before, after = verdict.sides
@@ -205,7 +205,7 @@ def list_notes(
     name_watch: Callable[[SeriesKey], str] | None = None,
     settings: SettingsInWords = NO_WORDS,
 ) -> tuple[str, ...]:
-    """Say what else is known of what a verdict rests on, one thing each.
+    """Describe what else is known of what a verdict rests on, one thing each.
 
     `name_watch` names canaries and sentinels where they have other names than on a terminal;
     `settings` are those that changed, by what they explain.
@@ -258,7 +258,7 @@ def _some(texts: Sequence[str]) -> str:
 
 
 def say_price(move: PriceMove) -> str:
-    """Say how a price moved, and what that makes."""
+    """Describe how a price moved, and what that makes."""
     if move.is_event:
         verb = "rose" if move.makes < 0 else "fell"
         how = f"the price per hour {verb} from ${move.before} to ${move.after}"
@@ -271,7 +271,7 @@ def say_price(move: PriceMove) -> str:
 
 
 def say_reply(reply: Reply) -> str:
-    """Say what came of the trials in turns."""
+    """Describe what came of the trials in turns."""
     answer = reply.answer
     meaning = {
         True: "which agrees",
@@ -288,7 +288,7 @@ def say_reply(reply: Reply) -> str:
 
 
 def say_evidence(one: WatchEvidence, name: str = "") -> str:
-    """Say what a canary or a sentinel shows, by its name on a terminal if `name` is empty."""
+    """Describe what a canary or a sentinel shows, by its name on a terminal if `name` is empty."""
     name = name or name_watch(one.key)
     if one.state is WatchState.ALTERNATED:
         return say_silence(one)
@@ -323,7 +323,7 @@ def name_watch(key: SeriesKey) -> str:
 
 
 def say_obstacle(entry: TriageEntry, found: Obstacle) -> str:
-    """Say why an entry covers nothing."""
+    """Describe why an entry covers nothing."""
     if found.name:
         listed = ", ".join(found.known) or "none"
         return f"no series has {found.name} {getattr(entry, found.name)}; the history has {listed}"

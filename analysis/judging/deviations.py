@@ -27,14 +27,14 @@ class Deviation:
 
     @property
     def relative_change(self) -> float:
-        """Give by how much the point differs from its level."""
+        """Return by how much the point differs from its level."""
         return relative_change(self.level, self.point.value)
 
 
 def find_deviation(
     series: Series, changes: Sequence[ChangePoint], noise: Noise | None, night: str
 ) -> Deviation | None:
-    """Give the point of a night that lies furthest from its level, in units of the series' own noise.
+    """Return the point of a night that lies furthest from its level, in units of the series' own noise.
 
     The level is the median of the other points between the same two changes; where the night alone
     lies there, that of the segment before. None where the night, the noise or the level is not known,
@@ -65,6 +65,6 @@ def find_deviation(
 
 
 def rank(movers: Iterable[Deviation | None], most: int) -> tuple[Deviation, ...]:
-    """Give the furthest ones, the furthest first."""
+    """Return the furthest ones, the furthest first."""
     found = (mover for mover in movers if mover is not None)
     return tuple(sorted(found, key=lambda mover: (-mover.deviations, mover.series.key))[:most])

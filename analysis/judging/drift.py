@@ -68,22 +68,22 @@ class WatchEvidence:
 
     @property
     def relative_change(self) -> float:
-        """Give by how much it moved itself."""
+        """Return by how much it moved itself."""
         return self.change.relative_change if self.change else 0.0
 
     @property
     def follows(self) -> bool:
-        """Tell whether it moved as the change did."""
+        """Return whether it moved as the change did."""
         return self.state is WatchState.FOLLOWED
 
     @property
     def is_decisive(self) -> bool:
-        """Tell whether it has an answer."""
+        """Return whether it has an answer."""
         return self.state not in {WatchState.UNSEEN, WatchState.SHORT, WatchState.SILENT}
 
     @property
     def is_of_sentinel(self) -> bool:
-        """Tell whether it is about a whole database rather than about one host."""
+        """Return whether it is about a whole database rather than about one host."""
         return not is_canary(self.key)
 
 
@@ -100,17 +100,17 @@ class Watch:
 
 
 def is_watch(observation: Observation) -> bool:
-    """Tell whether an observation is of a canary or a sentinel."""
+    """Return whether an observation is of a canary or a sentinel."""
     return is_sentinel(observation) or is_canary(observation.key)
 
 
 def is_sentinel(one: Observation | Occasion) -> bool:
-    """Tell whether an old release was measured to watch the testbed."""
+    """Return whether an old release was measured to watch the testbed."""
     return one.purpose is Purpose.SENTINEL
 
 
 def is_canary(key: SeriesKey) -> bool:
-    """Tell whether a series is of fixed work on a host."""
+    """Return whether a series is of fixed work on a host."""
     return key.phase in CANARY_PHASES
 
 
@@ -150,7 +150,7 @@ def environment_evidence(
 
 
 def is_of_testbed(evidence: Sequence[WatchEvidence]) -> bool | None:
-    """Tell whether a change is the testbed's, by sentinels or else by canaries; None if nothing can.
+    """Return whether a change is the testbed's, by sentinels or else by canaries; None if nothing can.
 
     A sentinel is moved by all that moves a database, so where one answers it is believed. Canaries only
     can accuse: that they stood still does not show that nothing changed.

@@ -30,7 +30,7 @@ class Explanation:
 def explain(
     place: ChangeLocation, circumstances: Mapping[TrialId, Mapping[str, str]]
 ) -> tuple[Explanation, ...]:
-    """Give the circumstances that held on one side of a change only, ascending by name.
+    """Return the circumstances that held on one side of a change only, ascending by name.
 
     A value explains something if nine in ten of the trials on its side have it and none on the other.
     """
@@ -51,7 +51,7 @@ def explain(
 
 
 def _steady_value(values: Sequence[str]) -> str | None:
-    """Give the value that holds nearly always, if there is one."""
+    """Return the value that holds nearly always, if there is one."""
     for most, count in Counter(values).most_common(1):
         return most if count >= _STEADY_SHARE * len(values) else None
     return None
@@ -70,19 +70,19 @@ class PriceMove:
 
     @property
     def prices(self) -> frozenset[str]:
-        """Give both prices, in whichever order they come."""
+        """Return both prices, in whichever order they come."""
         return frozenset((self.before, self.after))
 
     @property
     def makes(self) -> float:
-        """Give the relative change that it makes by itself."""
+        """Return the relative change that it makes by itself."""
         return float(self.before) / float(self.after) - 1
 
 
 def explain_by_price(
     place: ChangeLocation, circumstances: Mapping[TrialId, Mapping[str, str]], relevant: float
 ) -> PriceMove | None:
-    """Give how the price moved where a derived series did, if that explains the change.
+    """Return how the price moved where a derived series did, if that explains the change.
 
     It does unless what is left of the change without it, (1 + Δ) · price after / price before − 1, is
     still a relevant one in the same direction: then the series from which it is derived has moved, too.

@@ -36,7 +36,7 @@ a night to fade; it does not bound the share among all that is ever confirmed.""
 
 
 def adjust(p_values: Sequence[float]) -> tuple[float, ...]:
-    """Give each p-value as it stands among all of them; it survives up to `FALSE_SHARE`.
+    """Return each p-value as it stands among all of them; it survives up to `FALSE_SHARE`.
 
     The p-value of the newest change of each series, 1 where there is none, adjusted by Benjamini and
     Hochberg (Journal of the Royal Statistical Society B 57, 1995, 289-300):
@@ -54,7 +54,7 @@ def adjust(p_values: Sequence[float]) -> tuple[float, ...]:
 
 
 def expected_false_alarms(series: int, settings: Detection) -> float:
-    """Give how many confirmed changes noise alone brings about in one night of so many series.
+    """Return how many confirmed changes noise alone brings about in one night of so many series.
 
     The rate is measured, on noise of many kinds: see docs/statistics.md.
     """
@@ -111,7 +111,7 @@ def search(series: Series, settings: Detection, detector: Detector) -> SeriesFin
 
 
 def _refuse(series: Series, settings: Detection) -> Verdict | None:
-    """Say why a series cannot be searched for changes at all, if so."""
+    """Describe why a series cannot be searched for changes at all, if so."""
     metric, count = series.key.metric, len(series.points)
     if metric not in METRICS or metric not in settings.relevant_change:
         return Verdict(outcome=Outcome.INVALID, basis=VerdictBasis.NO_RULE)
@@ -146,7 +146,7 @@ def may_be_older(series: Series, night: int) -> bool:
 
 
 def question(key: SeriesKey) -> SeriesKey:
-    """Give the series of measured values that decides one; a derived series moves with its origin.
+    """Return the series of measured values that decides one; a derived series moves with its origin.
 
     So noise can raise no false alarm in it that it does not raise there, and the two are one question.
     """
@@ -154,7 +154,7 @@ def question(key: SeriesKey) -> SeriesKey:
 
 
 def can_alarm(finding: SeriesFinding, tonight: str) -> bool:
-    """Tell whether noise can raise a false alarm here tonight: it was measured, not only imported."""
+    """Return whether noise can raise a false alarm here tonight: it was measured, not only imported."""
     if finding.refusal is not None or tonight not in nights_of(finding.series):
         return False
     return any(
@@ -222,7 +222,7 @@ def _unconfirmed(alert: Alert) -> Alert:
 
 
 def is_imported(change: ChangePoint) -> bool:
-    """Tell whether nothing was measured here since a change: a bulk import alerts nobody."""
+    """Return whether nothing was measured here since a change: a bulk import alerts nobody."""
     since = change.series.points[change.index : change.index + change.points_after]
     return all(point.purpose is Purpose.IMPORTED for point in since)
 

@@ -99,27 +99,27 @@ class Case:
 
     @property
     def change(self) -> ChangePoint:
-        """Give the change itself."""
+        """Return the change itself."""
         return self.place.change
 
     @property
     def at(self) -> tuple[SeriesKey, int]:
-        """Give its series and index, which no other change has."""
+        """Return its series and index, which no other change has."""
         return _at(self.change)
 
     @property
     def is_set_aside(self) -> bool:
-        """Tell whether nobody has to look at it, however large it is."""
+        """Return whether nobody has to look at it, however large it is."""
         return self.triage is not None or is_imported(self.change)
 
     @property
     def is_relevant(self) -> bool:
-        """Tell whether it is large enough to act on."""
+        """Return whether it is large enough to act on."""
         return abs(self.change.relative_change) >= self.relevant
 
     @property
     def is_derived(self) -> bool:
-        """Tell whether its series is a multiple of another one, and so tells the same once more."""
+        """Return whether its series is a multiple of another one, and so tells the same once more."""
         metric = self.change.series.key.metric
         return origin(metric) != metric
 
@@ -130,7 +130,7 @@ class Case:
 
     @property
     def is_news(self) -> bool:
-        """Tell whether somebody should look at it."""
+        """Return whether somebody should look at it."""
         is_mended = self.mended_by is not None and self.mended_by.state is ChangeState.CONFIRMED
         is_open = not (self.is_set_aside or is_mended or self.is_cleared or self.priced)
         return self.is_relevant and is_open
@@ -141,22 +141,22 @@ class Case:
 
     @property
     def is_cleared(self) -> bool:
-        """Tell whether trials in turns rule out what the nights only suspect."""
+        """Return whether trials in turns rule out what the nights only suspect."""
         return self._is_refuted and self.change.state is ChangeState.PROVISIONAL
 
     @property
     def is_proven(self) -> bool:
-        """Tell whether trials in turns show it, so that it is the releases that differ."""
+        """Return whether trials in turns show it, so that it is the releases that differ."""
         return self.reply is not None and self.reply.agrees is True
 
     @property
     def is_contradicted(self) -> bool:
-        """Tell whether nights confirm what trials in turns rule out."""
+        """Return whether nights confirm what trials in turns rule out."""
         return self._is_refuted and self.change.state is ChangeState.CONFIRMED
 
     @property
     def size(self) -> float:
-        """Give its size in noise floors; 0 where the noise is not known, or the price says it all."""
+        """Return its size in noise floors; 0 where the noise is not known, or the price says it all."""
         if self.priced or self.noise is None or math.isinf(self.noise.floor):
             return 0.0
         size = abs(self.change.relative_change)
@@ -164,7 +164,7 @@ class Case:
 
     @property
     def rank(self) -> tuple[object, ...]:
-        """Give the sort key of changes, the strongest first; no two changes have the same."""
+        """Return the sort key of changes, the strongest first; no two changes have the same."""
         return (
             self.is_set_aside,
             self.change.outcome is not Outcome.REGRESSED,
@@ -239,13 +239,13 @@ def _cause(lead: Case, evidence: Sequence[WatchEvidence], explanations: Sequence
 
 
 def is_put_down_to_testbed(case: Case, incident: Incident | None) -> bool:
-    """Tell whether the testbed made a change: its incident says so, its price, or trials in turns."""
+    """Return whether the testbed made a change: its incident says so, its price, or trials in turns."""
     is_home = incident is not None and incident.cause is Cause.TESTBED
     return case.is_contradicted or bool(case.priced) or (is_home and not case.is_proven)
 
 
 def remark(case: Case, incident: Incident | None, context: IncidentContext) -> ChangeRemark:
-    """Give what is known of a change; one that mended another has no incident of its own."""
+    """Return what is known of a change; one that mended another has no incident of its own."""
     known = tuple(one for one in (case.priced, case.reply) if one)
     is_testbed = is_put_down_to_testbed(case, incident)
     evidence = incident.evidence if incident else ()
@@ -297,7 +297,7 @@ def _may_join(one: Case, other: Case) -> bool:
 
 
 def find_fixes(changes: Sequence[ChangePoint], relevant: float) -> Mapping[int, ChangePoint]:
-    """Give, by index of a regression, the change that undid it; of one series, ascending by index.
+    """Return, by index of a regression, the change that undid it; of one series, ascending by index.
 
     Undone is a regression once the level is no longer worse than before it by a relevant amount, or by
     half of the regression if that is less.

@@ -222,7 +222,7 @@ def _is_judged(key: SeriesKey, settings: Detection) -> bool:
 def _newest_unusable(
     groups: Iterable[ObservedSeries], ranks: Mapping[int, NDArray[np.integer]]
 ) -> dict[SeriesKey, Observation]:
-    """Give, by key, the last observation in series order where its trial was not completed."""
+    """Return, by key, the last observation in series order where its trial was not completed."""
     unusable = {}
     for one in groups:
         ranked = ranks[id(one.columns.occasions)]

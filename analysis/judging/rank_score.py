@@ -40,7 +40,7 @@ class RankScore:
 
     @property
     def rank(self) -> tuple[bool, float]:
-        """Give the sort key, the heaviest first; what cannot be weighed comes last."""
+        """Return the sort key, the heaviest first; what cannot be weighed comes last."""
         return self.factor is None, -self.weight
 
 
@@ -58,7 +58,7 @@ def weigh(relative_change: float, detectable: Sequence[Detectable]) -> RankScore
 
 
 def find_interval(change: ChangePoint, points_before: int, noise: Noise | None) -> Effect | None:
-    """Give the interval of a change; None where the noise of its series is not known.
+    """Return the interval of a change; None where the noise of its series is not known.
 
         Δ ± t · √(e₁² + e₂²) / |before|
 
@@ -95,7 +95,7 @@ def find_interval(change: ChangePoint, points_before: int, noise: Noise | None) 
 
 
 def _is_louder(scatter: float, points: int, noise: Noise) -> bool:
-    """Tell whether points scatter more than the noise of their series and chance explain."""
+    """Return whether points scatter more than the noise of their series and chance explain."""
     if scatter <= noise.deviation:
         return False
     ratio = (scatter / noise.deviation) ** 2

@@ -39,22 +39,22 @@ class RemeasurementQuestion:
 
     @property
     def key(self) -> SeriesKey:
-        """Give the series of the strongest change; its experiment is that of all."""
+        """Return the series of the strongest change; its experiment is that of all."""
         return self.changes[0].series.key
 
     @property
     def baseline(self) -> Release:
-        """Give the last release before the changes."""
+        """Return the last release before the changes."""
         return self.changes[0].last_before.release
 
     @property
     def candidate(self) -> Release:
-        """Give the first release after them."""
+        """Return the first release after them."""
         return self.changes[0].first_after.release
 
     @property
     def measures(self) -> tuple[Measure, ...]:
-        """Give the measures that should decide it."""
+        """Return the measures that should decide it."""
         return tuple(measure_of(change.series.key) for change in self.changes)
 
 
@@ -91,7 +91,7 @@ class Reply:
 
 
 def measure_of(key: SeriesKey) -> Measure:
-    """Give the measure of a series."""
+    """Return the measure of a series."""
     return Measure(phase=key.phase, operation=key.operation, metric=key.metric, statistic=key.statistic)
 
 
@@ -150,7 +150,7 @@ def find_reply(
 def _is_about(
     answer: SeriesAnswer, change: ChangePoint, circumstances: Mapping[TrialId, Mapping[str, str]]
 ) -> bool:
-    """Tell whether it is an answer for this change: its releases, as they were measured last.
+    """Return whether it is an answer for this change: its releases, as they were measured last.
 
     The workload's hash is part of the key. What is not recorded of a trial has to be taken as equal.
     """
@@ -194,26 +194,26 @@ def agreement(change: ChangePoint, answer: SeriesAnswer) -> bool | None:
 
 
 def settle(change: ChangePoint, reply: Reply | None) -> ChangePoint:
-    """Give a change as it stands after a reply: confirmed if that agrees, else as nights have it."""
+    """Return a change as it stands after a reply: confirmed if that agrees, else as nights have it."""
     if reply is not None and reply.agrees:
         return replace(change, state=ChangeState.CONFIRMED)
     return change
 
 
 def ask(change: ChangePoint, reply: Reply | None) -> RemeasurementQuestion | None:
-    """Say what could be put to the hosts: nothing once it is decided, or within one release."""
+    """Describe what could be put to the hosts: nothing once it is decided, or within one release."""
     if change.last_before.release == change.first_after.release or is_decided(reply):
         return None
     return RemeasurementQuestion(changes=(change,))
 
 
 def is_decided(reply: Reply | None) -> bool:
-    """Tell whether a side-by-side comparison has said yes or no."""
+    """Return whether a side-by-side comparison has said yes or no."""
     return reply is not None and reply.agrees is not None
 
 
 def compare_command(question: RemeasurementQuestion, suite: str, experiment: str) -> str:
-    """Give the command line that puts a question to the hosts; `suite` may be empty."""
+    """Return the command line that puts a question to the hosts; `suite` may be empty."""
     return shlex.join(
         (
             *("knickpoint", "compare", *(("--suite", suite) if suite else ())),

@@ -162,7 +162,7 @@ class Verdict:
 
 
 def detectable(noise: Noise | None, settings: Detection) -> tuple[Detectable, ...]:
-    """Say what could be seen in a series of this noise, where anything could."""
+    """Describe what could be seen in a series of this noise, where anything could."""
     effects = visible_effects(noise, settings)
     return tuple(Detectable(nights=nights, relative_change=effects[nights]) for nights in effects)
 
@@ -180,7 +180,7 @@ def stand(
 
 
 def find_told(visible: Sequence[Detectable]) -> Detectable | None:
-    """Give what the fewest nights that can confirm anything would show."""
+    """Return what the fewest nights that can confirm anything would show."""
     return next(iter(list_confirmable(visible)), None)
 
 
@@ -224,7 +224,7 @@ class _Level:
         return self._suspected(suspect) if suspect else verdict
 
     def _told(self, established: Sequence[ChangePoint]) -> ChangePoint:
-        """Give the change that the verdict tells: the last, or a regression that still stands.
+        """Return the change that the verdict tells: the last, or a regression that still stands.
 
         The last stands aside if it is not relevant, the newest relevant one is a regression, and the
         last level is still worse by a relevant amount than the level before that regression. What is
@@ -258,7 +258,7 @@ class _Level:
         return self._compare(verdict, points[place - before : place], points[place : place + after])
 
     def _suspected(self, change: ChangePoint) -> Verdict:
-        """Give the verdict on a change that shows, and is not believed yet."""
+        """Return the verdict on a change that shows, and is not believed yet."""
         return replace(
             self._about(change),
             outcome=Outcome.UNDECIDED,
@@ -268,7 +268,7 @@ class _Level:
         )
 
     def _about(self, change: ChangePoint) -> Verdict:
-        """Give the verdict on the level that a confirmed and relevant change led to."""
+        """Return the verdict on the level that a confirmed and relevant change led to."""
         start = max((one.index for one in self.changes if one.index < change.index), default=0)
         return Verdict(
             outcome=change.outcome,

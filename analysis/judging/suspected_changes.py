@@ -32,24 +32,24 @@ class SuspectedChange:
 
     @property
     def is_traceable(self) -> bool:
-        """Tell whether a bisection should look for the release that brought it."""
+        """Return whether a bisection should look for the release that brought it."""
         return self.change.state is ChangeState.CONFIRMED and not self.is_of_testbed
 
     @property
     def is_open(self) -> bool:
-        """Tell whether trials in turns should say what it is."""
+        """Return whether trials in turns should say what it is."""
         return self.change.state is ChangeState.PROVISIONAL and not self.is_settled
 
     @property
     def rank(self) -> tuple[object, ...]:
-        """Give the sort key of suspects, the most relevant first; no two have the same."""
+        """Return the sort key of suspects, the most relevant first; no two have the same."""
         return -self.relevance, -self.size, self.change.series.key, self.change.index
 
 
 def find_suspected_changes(
     cases: Iterable[tuple[Case, bool]], tonight: str
 ) -> tuple[SuspectedChange, ...]:
-    """Give what is news of a night and lies between two releases, the most relevant first.
+    """Return what is news of a night and lies between two releases, the most relevant first.
 
     With each case comes whether the testbed made it. Derived series ask nothing that those from which
     they are derived do not ask, too; and of the price no trial can tell.
@@ -106,7 +106,7 @@ def _identify(change: ChangePoint) -> tuple[object, ...]:
 
 
 def traces(record: BisectionRecord, question: RemeasurementQuestion, experiment: str) -> bool:
-    """Tell whether a bisection looks for the origin of changes.
+    """Return whether a bisection looks for the origin of changes.
 
     What was asked before the series began, was asked of another workload.
     """
@@ -119,6 +119,6 @@ def traces(record: BisectionRecord, question: RemeasurementQuestion, experiment:
 
 
 def is_final(record: BisectionRecord) -> bool:
-    """Tell whether more time would add nothing to a bisection."""
+    """Return whether more time would add nothing to a bisection."""
     is_cut_short = isinstance(record.found, Inconclusive) and record.found.ending is Ending.BUDGET
     return record.found is not None and not is_cut_short

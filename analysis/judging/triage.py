@@ -40,7 +40,7 @@ _DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?=\b|T)")
 
 
 def match(change: ChangePoint, entries: Iterable[TriageEntry], today: date) -> TriageEntry | None:
-    """Give the entry that covers a change: the nearest, then the one of the narrowest place.
+    """Return the entry that covers a change: the nearest, then the one of the narrowest place.
 
     An entry that has expired covers nothing. One that says "fixed" covers a change at its place and
     before the fix only: see `came_back`.
@@ -73,17 +73,17 @@ def came_back(change: ChangePoint, entries: Iterable[TriageEntry]) -> TriageEntr
 
 
 def is_expired(entry: TriageEntry, today: date) -> bool:
-    """Tell whether the last day of an entry is over."""
+    """Return whether the last day of an entry is over."""
     return entry.expires is not None and entry.expires < today
 
 
 def sign(change: ChangePoint) -> Sign:
-    """Say which way a series moved, whether or not that is good news."""
+    """Describe which way a series moved, whether or not that is good news."""
     return "rise" if change.after > change.before else "drop"
 
 
 def fits(key: SeriesKey, entry: TriageEntry) -> bool:
-    """Tell whether a series is one of those that an entry is about.
+    """Return whether a series is one of those that an entry is about.
 
     What is decided about a metric is decided about those derived from it, too.
     """
@@ -95,13 +95,13 @@ def fits(key: SeriesKey, entry: TriageEntry) -> bool:
 
 
 def series_value(key: SeriesKey, name: str) -> str:
-    """Give what a pattern of an entry is held against; of a workload its name, without the hash."""
+    """Return what a pattern of an entry is held against; of a workload its name, without the hash."""
     value: str = getattr(key, name)
     return value.partition("@")[0] if name == "workload" else value
 
 
 def steps_at(series: Series, entry: TriageEntry) -> tuple[int, ...]:
-    """Give the steps of a series at the place of an entry, by the index of the point after each."""
+    """Return the steps of a series at the place of an entry, by the index of the point after each."""
     ranks = _ranks(series)
     if not {entry.from_release, entry.to_release} - {None} <= ranks.keys():
         return ()
@@ -115,7 +115,7 @@ def steps_at(series: Series, entry: TriageEntry) -> tuple[int, ...]:
 
 
 def _ranks(series: Series) -> dict[str, int]:
-    """Give the versions of a series their numbers, in the order of its points."""
+    """Return the versions of a series their numbers, in the order of its points."""
     versions = dict.fromkeys(one.release.version for one in series.points.occasions)
     return {version: rank for rank, version in enumerate(versions)}
 
@@ -148,7 +148,7 @@ def _is_after_fix(ranks: dict[str, int], after: Point, entry: TriageEntry) -> bo
 
 
 def night_of(point: Point) -> date:
-    """Give the date of the night that measured a point; without one, the day on which it started."""
+    """Return the date of the night that measured a point; without one, the day on which it started."""
     named = _DATE.match(point.night)
     return date.fromisoformat(named[0]) if named else point.started_at.date()
 
@@ -186,7 +186,7 @@ def account(
     changes: Sequence[ChangePoint],
     today: date,
 ) -> tuple[Account, ...]:
-    """Say of each entry which of the changes of a history it covers, and if none, why."""
+    """Describe of each entry which of the changes of a history it covers, and if none, why."""
     covering = [match(change, entries, today) for change in changes]
     accounts = []
     for entry in entries:
@@ -250,7 +250,7 @@ def propose(name: str, changes: Sequence[ChangePoint], decision: Decision) -> tu
 
 
 def _span(lead: ChangePoint, changes: Sequence[ChangePoint]) -> Mapping[str, Any]:
-    """Give the place of an entry, in its own fields."""
+    """Return the place of an entry, in its own fields."""
     if not _is_within(lead):
         of_line = [change for change in changes if _line(change) == _line(lead)]
         first = min((change.last_before.release for change in of_line), key=lambda one: one.ordinal)
@@ -276,7 +276,7 @@ def _line(change: ChangePoint) -> tuple[str, str]:
 
 
 def _shared(keys: Sequence[SeriesKey], lead: ChangePoint, place: Mapping[str, Any]) -> dict[str, str]:
-    """Give the fields that all keys agree on; versions belong to one line, so they always name it."""
+    """Return the fields that all keys agree on; versions belong to one line, so they always name it."""
     shared = {}
     for name in PATTERNS:
         values = {series_value(key, name) for key in keys}
@@ -290,7 +290,7 @@ def _shared(keys: Sequence[SeriesKey], lead: ChangePoint, place: Mapping[str, An
 
 
 def describe_place(entry: TriageEntry) -> str:
-    """Say where an entry holds."""
+    """Describe where an entry holds."""
     parts = [
         f"{what} {first or '(any)'} to {last or '(any)'}"
         for what, first, last in (

@@ -255,7 +255,7 @@ class _BisectionRun:
         return left.count(taken_s / len(measured)) if measured else left.trials
 
     def of_probe(self) -> Budget:
-        """Say what one probe may take."""
+        """Describe what one probe may take."""
         left = self.budget.after(len(self.record.measured), self.record.minutes * 60)
         return left.within(allow(self.job.catalog.detection, trials=self.record.trials_per_probe))
 
@@ -379,7 +379,7 @@ def _name_levels(span: LevelSpan | None, record: BisectionRecord) -> tuple[str, 
 
 
 def _cannot_be_measured(result: ComparisonResult, side: SideName) -> bool:
-    """Tell whether a side was tried twice in this comparison, and never completed a trial.
+    """Return whether a side was tried twice in this comparison, and never completed a trial.
 
     Trials of a release from before stay what they are; the good end is needed now.
     """
@@ -390,6 +390,6 @@ def _cannot_be_measured(result: ComparisonResult, side: SideName) -> bool:
 
 
 def _why(result: ComparisonResult, side: SideName) -> str:
-    """Say why the last trial of a side did not complete."""
+    """Describe why the last trial of a side did not complete."""
     *_, last = (one for one in result.trials if one.side == side)
     return "; ".join(reason.text for reason in last.reasons) or result.reason

@@ -95,7 +95,7 @@ def allow(
 
 
 def read_results(places: Places) -> tuple[ComparisonResult, ...]:
-    """Give what all finished comparisons of a data directory came to, oldest first.
+    """Return what all finished comparisons of a data directory came to, oldest first.
 
     Raises:
         InputError: a result is not one.
@@ -252,7 +252,7 @@ def _take_turns(
 def _find_end(
     taken: Sequence[Taken], prior: Sequence[Taken], inquiry: Inquiry, budget: Budget, blocks: int
 ) -> str:
-    """Say why no further block is measured; nothing if one is."""
+    """Describe why no further block is measured; nothing if one is."""
     spent_s = _seconds(taken)
     is_used_up = len(taken) + TURNS > budget.trials
     if blocks >= _BARREN and (barren := _find_barren(taken)):
@@ -302,7 +302,7 @@ def _find_hopeless(taken: Sequence[Taken]) -> tuple[SideName, ...]:
 
 
 def _find_barren(taken: Sequence[Taken]) -> SideName | None:
-    """Give a side none of whose trials completed."""
+    """Return a side none of whose trials completed."""
     measured = {one.side for one in taken if one.trial.status is TrialStatus.COMPLETED}
     return next((side for side in SIDES if side not in measured), None)
 

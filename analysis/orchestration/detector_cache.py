@@ -67,7 +67,7 @@ class RememberingDetector:
         return self.detector.name
 
     def read(self, values: Sequence[float]) -> DetectorResult:
-        """Tell what is to be seen. Raises ValueError on values that are not finite."""
+        """Describe what is to be seen. Raises ValueError on values that are not finite."""
         digest = hashlib.sha256(array("d", values).tobytes()).hexdigest()
         stored = self.asked.get(digest)
         if stored is None:
@@ -87,7 +87,7 @@ class RememberingDetector:
 
 
 def _can_be_of(count: int, stored: _Stored) -> bool:
-    """Tell whether all places of a reading lie within so many values, and ascend."""
+    """Return whether all places of a reading lie within so many values, and ascend."""
     shifts, drifts, spreads, noise = stored
     return (
         all(0 <= earliest <= index <= latest < count for index, earliest, latest, *_ in shifts)
@@ -100,7 +100,7 @@ def _can_be_of(count: int, stored: _Stored) -> bool:
 
 
 def _parts(count: int, places: Sequence[int]) -> bool:
-    """Tell whether each of these places parts so many values further, from left to right."""
+    """Return whether each of these places parts so many values further, from left to right."""
     return all(before < after for before, after in pairwise((0, *places, count)))
 
 

@@ -54,7 +54,7 @@ class CurrentNight:
     trials: tuple[Trial, ...]
 
     def trial_s(self, experiment: Experiment) -> float:
-        """Say how long a trial takes: those of this night, else what the configuration says."""
+        """Describe how long a trial takes: those of this night, else what the configuration says."""
         taken = [
             (trial.finished_at - trial.started_at).total_seconds()
             for trial in self.trials
@@ -284,7 +284,7 @@ def bisect(suspects: Sequence[SuspectedChange], tonight: CurrentNight) -> Follow
 
 
 def _has_gap(question: RemeasurementQuestion) -> bool:
-    """Tell whether releases of the line lie between the two that were compared."""
+    """Return whether releases of the line lie between the two that were compared."""
     ends = question.baseline, question.candidate
     known = (release for release in registry.load(question.key.system).releases())
     return any(

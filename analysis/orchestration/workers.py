@@ -58,7 +58,7 @@ class Pace:
         self._items = self._cost = 0
 
     def tell(self, place: int) -> None:
-        """Say that the item at this place is done."""
+        """State that the item at this place is done."""
         self._items += 1
         self._cost += self._costs[place]
         passed_s = self._progress.clock() - self._started_s
@@ -68,7 +68,7 @@ class Pace:
 
 
 def nothing(_: object) -> Sequence[object]:
-    """Say that items and answers have nothing in common."""
+    """State that items and answers have nothing in common."""
     return ()
 
 

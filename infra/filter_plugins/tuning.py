@@ -29,7 +29,7 @@ class FilterModule:
     """The filters, by the names that tasks use."""
 
     def filters(self) -> dict[str, Callable[..., Any]]:
-        """Give the filters by name."""
+        """Return the filters by name."""
         return {
             "tuning_drift": tuning_drift,
             "tuning_label": tuning_label,
@@ -40,28 +40,28 @@ class FilterModule:
 
 
 def tuning_questions(profile: str, work_dir: str) -> str:
-    """Give the shell text that reads back all settings of a profile."""
+    """Return the shell text that reads back all settings of a profile."""
     return ask(_load(profile).settings, str(work_dir))
 
 
 def tuning_marked(text: str) -> str:
-    """Give the profile that a host's marker names, or nothing if there is none of that name."""
+    """Return the profile that a host's marker names, or nothing if there is none of that name."""
     name = _parse(text).marker.partition("@")[0]
     return name if name in list_profiles() else ""
 
 
 def tuning_label(profile: str) -> str:
-    """Give a profile as the marker names it: name@hash."""
+    """Return a profile as the marker names it: name@hash."""
     return label(_load(profile))
 
 
 def tuning_script(_: str) -> str:
-    """Give what `knickpoint host script` prints: the program with which a user without root tunes."""
+    """Return what `knickpoint host script` prints: the program with which a user without root tunes."""
     return render_script()
 
 
 def tuning_drift(text: str, profile: str, unavailable: Mapping[str, str]) -> list[dict[str, Any]]:
-    """Give the settings that refuse a host, in the profile's order, each with what there is.
+    """Return the settings that refuse a host, in the profile's order, each with what there is.
 
     `text` is what the host answered. `found` and `wanted` are words for a person; `is_lacking` says
     that the host does not have the setting, so that nothing can be applied.

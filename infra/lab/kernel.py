@@ -39,7 +39,7 @@ def restore(path: Path) -> list[str]:
 
 
 def _read(path: Path) -> dict[str, str] | None:
-    """Give what was kept, if it is of this boot: a boot forgets all settings by itself."""
+    """Return what was kept, if it is of this boot: a boot forgets all settings by itself."""
     try:
         kept = json.loads(path.read_text())
     except (OSError, ValueError):

@@ -93,13 +93,13 @@ class LabHost:
 
     @property
     def command(self) -> tuple[str, ...]:
-        """Give the command of the host's first process."""
+        """Return the command of the host's first process."""
         program = str(Path(__file__).with_name("host.py"))
         where = ("--home", str(HOME), "--cache", str(cache_dir()))
         return (sys.executable, program, *where, self.name)
 
     def pids(self) -> list[int]:
-        """Give the pid of the host's first process as the machine counts; more if there are twins."""
+        """Return the pid of the host's first process as the machine counts; more if there are twins."""
         line = b"".join(os.fsencode(word) + b"\0" for word in self.command)
         found = []
         for path in Path("/proc").glob("[0-9]*/cmdline"):
@@ -111,7 +111,7 @@ class LabHost:
         return found
 
     def answers(self) -> bool:
-        """Say whether the host's sshd says who it is."""
+        """Return whether the host's sshd says who it is."""
         try:
             with socket.create_connection((self.address, 22), timeout=2) as connection:
                 return connection.recv(4) == b"SSH-"
@@ -119,7 +119,7 @@ class LabHost:
             return False
 
     def is_up(self) -> bool:
-        """Say whether the host runs and can be reached."""
+        """Return whether the host runs and can be reached."""
         return len(self.pids()) == 1 and network.is_plugged(self.name) and self.answers()
 
     def power_on(self) -> None:
@@ -202,12 +202,12 @@ def down() -> None:
 
 
 def describe() -> list[tuple[str, str, str]]:
-    """Give the name, the address and the state of each host."""
+    """Return the name, the address and the state of each host."""
     return [(host.name, host.address, _state(host)) for host in HOSTS]
 
 
 def find(name: str) -> LabHost:
-    """Give a host by its name; UsageError if there is none, or if it is not up."""
+    """Return a host by its name; UsageError if there is none, or if it is not up."""
     host = next((host for host in HOSTS if host.name == name), None)
     if host is None:
         raise UsageError(f"the lab has no host {name!r}; it has {', '.join(ADDRESSES)}")

@@ -14,7 +14,7 @@ _LIMIT_S = 10.0
 
 
 def owner() -> str | None:
-    """Give whose lab is up on this machine, as written on its bridge; None if there is none."""
+    """Return whose lab is up on this machine, as written on its bridge; None if there is none."""
     try:
         return Path("/sys/class/net", BRIDGE, "ifalias").read_text(encoding="utf-8").strip()
     except FileNotFoundError:
@@ -76,12 +76,12 @@ def unplug(name: str) -> None:
 
 
 def is_plugged(name: str) -> bool:
-    """Say whether a host's cable exists, cut or not."""
+    """Return whether a host's cable exists, cut or not."""
     return Path("/sys/class/net", _cable(name)).exists()
 
 
 def is_cut(name: str) -> bool:
-    """Say whether nothing goes through a host's cable."""
+    """Return whether nothing goes through a host's cable."""
     flags = Path("/sys/class/net", _cable(name), "flags").read_text()
     return not int(flags, 16) & 1  # IFF_UP
 

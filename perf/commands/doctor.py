@@ -89,7 +89,7 @@ def check_python(version: Sequence[int]) -> DoctorFinding:
 
 
 def check_extra(extra: str, absent: Sequence[str]) -> DoctorFinding:
-    """Tell which packages of an extra are not installed."""
+    """Describe which packages of an extra are not installed."""
     if not absent:
         return _ok(f"extra {extra}", "installed")
     if otherwise := _NOT_FOR_MEASURING.get(extra):
@@ -128,14 +128,14 @@ def check_disk(name: str, path: Path, free_mb: int, needed_mb: int) -> DoctorFin
 
 
 def check_writable(name: str, path: Path, *, is_writable: bool) -> DoctorFinding:
-    """Tell whether Knickpoint may write below a directory."""
+    """Return whether Knickpoint may write below a directory."""
     if is_writable:
         return _ok(name, f"{path} can be written")
     return _missing(name, f"{path} is not writable", f"change its owner or mode, {_elsewhere(name)}")
 
 
 def check_java(major: int, purpose: str, found: Java | None, machine: str) -> DoctorFinding:
-    """Tell which Java serves a purpose: one of this host, or one that is fetched when needed."""
+    """Describe which Java serves a purpose: one of this host, or one that is fetched when needed."""
     name = f"Java {major}"
     if found is not None:
         return _ok(name, f"{found.version}, {found.path}")
@@ -147,7 +147,7 @@ def check_java(major: int, purpose: str, found: Java | None, machine: str) -> Do
 
 
 def check_program(name: str, path: str | None, otherwise: str, advice: str = "") -> DoctorFinding:
-    """Tell where an optional program is, or what happens without it."""
+    """Describe where an optional program is, or what happens without it."""
     if path is not None:
         return _ok(name, path)
     found = f"none here; {otherwise}"
@@ -155,7 +155,7 @@ def check_program(name: str, path: str | None, otherwise: str, advice: str = "")
 
 
 def check_ports(taken: Mapping[tuple[str, int], str]) -> DoctorFinding:
-    """Tell which ports that servers need are in use, and by whom as far as that can be known."""
+    """Describe which ports that servers need are in use, and by whom as far as that can be known."""
     if not taken:
         return _ok("ports", "all free that the suite needs")
     uses = [f"{address}:{port} in use{holder}" for (address, port), holder in taken.items()]
@@ -242,7 +242,7 @@ def _examine_shared_history(path: Path) -> Iterator[DoctorFinding]:
 
 
 def _absent_packages() -> dict[str, list[str]]:
-    """Give the packages of each extra that are not installed, as our own metadata lists them."""
+    """Return the packages of each extra that are not installed, as our own metadata lists them."""
     absent: dict[str, list[str]] = {}
     for requirement in requires("knickpoint") or ():
         match = re.match(r"([\w.-]+).*\bextra\s*==\s*['\"]([\w-]+)['\"]", requirement)
@@ -262,7 +262,7 @@ def _available_mb() -> int:
 
 
 def _existing(path: Path) -> Path:
-    """Give the path, or its nearest parent that exists."""
+    """Return the path, or its nearest parent that exists."""
     path = path.absolute()
     return next(place for place in (path, *path.parents) if place.exists())
 
@@ -272,7 +272,7 @@ def _free_mb(path: Path) -> int:
 
 
 def _is_writable(path: Path) -> bool:
-    """Tell whether a file can be made in the nearest directory that exists; none is left."""
+    """Return whether a file can be made in the nearest directory that exists; none is left."""
     # Only trying tells: root passes every check of permissions, even where nothing can be written.
     try:
         with tempfile.TemporaryFile(dir=_existing(path)):

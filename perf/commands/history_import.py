@@ -108,7 +108,7 @@ def _in_utc(moment: datetime | None) -> datetime | None:
 
 
 def _summary(imported: Imported, data: Path) -> str:
-    """Say what came in and what to run next."""
+    """Describe what came in and what to run next."""
     trials = "1 trial" if imported.new == 1 else f"{imported.new} trials"
     known = f" ({imported.known} known already)" if imported.known else ""
     where = "" if data == Path("var") else f" --data {data}"

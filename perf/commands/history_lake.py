@@ -106,7 +106,7 @@ def at(when: str | None, query: str | None, data: Path) -> None:
 
 
 def _read_moment(text: str) -> str:
-    """Give the number of a snapshot, or a time as DuckLake reads it."""
+    """Return the number of a snapshot, or a time as DuckLake reads it."""
     if text.isdecimal():
         return text
     try:

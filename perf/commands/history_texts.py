@@ -28,6 +28,6 @@ def align(rows: Iterable[Sequence[object]]) -> list[str]:
 
 
 def _plain(value: object) -> str:
-    """Give a cell's text on one line, without control characters that a log may have brought in."""
+    """Return a cell's text on one line, without control characters that a log may have brought in."""
     text = "" if value is None else str(value)
     return "".join(character if character.isprintable() else " " for character in text)

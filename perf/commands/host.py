@@ -183,7 +183,7 @@ def _show(place: LeasePlace, *, breaks: bool) -> bool:
 
 
 def describe_standing(standing: LeaseStatus) -> str:
-    """Say how it stands with a host in one line."""
+    """Describe how it stands with a host in one line."""
     if standing.fault:
         return f"held by an unknown job: {standing.fault}"
     if standing.holder is None:
@@ -197,7 +197,7 @@ _WIDEST = 44
 
 
 def describe_look(look: MachineCheck) -> Iterator[str]:
-    """Give the table of one host: each setting, what is there, what is wanted, how it stands."""
+    """Yield the table of one host: each setting, what is there, what is wanted, how it stands."""
     roles = " and ".join(look.machine.roles)
     yield f"{look.host} ({roles}), held to {label(look.profile)}: {_mark(look)}"
     if look.answer is None:
@@ -215,7 +215,7 @@ def describe_look(look: MachineCheck) -> Iterator[str]:
 
 
 def summarize(looks: tuple[MachineCheck, ...], testbed: Testbed) -> str:
-    """Say in a line how many settings of how many hosts are as wanted."""
+    """Describe in a line how many settings of how many hosts are as wanted."""
     findings = [finding for look in looks for finding in look.findings]
     kept = sum(finding.state is SettingState.KEPT for finding in findings)
     excused = sum(finding.state is SettingState.EXCUSED for finding in findings)

@@ -112,7 +112,7 @@ def matrix(
 def read_grid(
     catalog: Catalog, suite: Suite, experiments: Sequence[str], releases: Sequence[str], repeat: int
 ) -> Grid:
-    """Give what is wanted of a suite: the named experiments at the named releases.
+    """Return what is wanted of a suite: the named experiments at the named releases.
 
     Raises:
         UsageError: an experiment, a release or a line is unknown, an experiment is a sentinel, or all

@@ -64,7 +64,7 @@ _SIZES = frozenset(
 
 
 def list_workloads(workloads: Iterable[Workload]) -> str:
-    """Give two lines for each: name, kind of records and operations; and below, its description."""
+    """Return two lines for each: name, kind of records and operations; and below, its description."""
     listed = tuple(workloads)
     width = max((len(one.name) for one in listed), default=0)
     return "\n".join(
@@ -81,7 +81,7 @@ def name_operations(workload: Workload) -> tuple[str, ...]:
 
 
 def describe_workload(workload: Workload, suites: Iterable[Suite]) -> str:
-    """Give all that is to be known of a workload, as it is written and as each suite runs it."""
+    """Return all that is to be known of a workload, as it is written and as each suite runs it."""
     lines = [f"{workload.name}", *_indent(workload.description), ""]
     for label, text in (
         ("purpose", workload.purpose),
@@ -107,7 +107,7 @@ def describe_workload(workload: Workload, suites: Iterable[Suite]) -> str:
 
 
 def _use(suite: Suite, workload: Workload) -> Iterator[str]:
-    """Say where a suite runs it, and what it is there."""
+    """Describe where a suite runs it, and what it is there."""
     experiments = ", ".join(_experiments(suite, workload))
     by = suite.scaled_down_by
     if by is None:
@@ -131,7 +131,7 @@ def _other_factors(workload: Workload, run: Workload, by: int) -> Iterator[str]:
 
 
 def _factors(written: object, run: object, name: str = "") -> Iterator[tuple[str, float]]:
-    """Give each size below a value, by name, with how many times smaller it is run."""
+    """Yield each size below a value, by name, with how many times smaller it is run."""
     if is_dataclass(written):
         for one in fields(written):
             if one.name != "floors":

@@ -67,7 +67,7 @@ class Catalog:
         return tuple(figure for report in self.reports for figure in figures_of(report))
 
     def suite(self, name: str) -> Suite:
-        """Give a suite.
+        """Return a suite.
 
         Raises:
             UsageError: there is no suite of that name.
@@ -76,7 +76,7 @@ class Catalog:
         return _look_up("suite", name, self.suites)
 
     def testbed(self, name: str) -> Testbed:
-        """Give a testbed.
+        """Return a testbed.
 
         Raises:
             UsageError: there is no testbed of that name.
@@ -85,7 +85,7 @@ class Catalog:
         return _look_up("testbed", name, self.testbeds)
 
     def workload(self, name: str) -> Workload:
-        """Give a workload, as it is written.
+        """Return a workload, as it is written.
 
         Raises:
             UsageError: there is no workload of that name.
@@ -94,12 +94,12 @@ class Catalog:
         return _look_up("workload", name, self.workloads)
 
     def workload_file(self, name: str) -> str:
-        """Give the file of a workload, without its ending, be it scaled down, a variant, or gone."""
+        """Return the file of a workload, without its ending, be it scaled down, a variant, or gone."""
         written = unscaled_name(name)
         return self.workload_files.get(written, written)
 
     def workload_of(self, suite: Suite, experiment: Experiment) -> Workload:
-        """Give the workload of an experiment as its suite runs it, which may scale it down.
+        """Return the workload of an experiment as its suite runs it, which may scale it down.
 
         Raises:
             UsageError: there is no workload of that name; not for suites of this catalog.
@@ -126,7 +126,7 @@ class Catalog:
 
 
 def default_root() -> Path:
-    """Give configs/ in the current directory, or else the one that came with the package."""
+    """Return configs/ in the current directory, or else the one that came with the package."""
     here = Path("configs")
     return here if here.is_dir() else Path(str(files("perf") / "configs"))
 
@@ -210,7 +210,7 @@ def _check_all(entries: Entries) -> Iterator[str]:
 
 
 def _known_releases() -> dict[str, dict[str, str]]:
-    """Give each version's line, by system, where the driver is installed; judging needs none."""
+    """Return each version's line, by system, where the driver is installed; judging needs none."""
     known = {}
     for name in registry.names():
         with suppress(UsageError):
@@ -234,7 +234,7 @@ def _stray_files(root: Path) -> Iterator[str]:
 
 
 def _whole(document: YamlDocument, _: list[str]) -> Iterator[tuple[str, YamlDocument]]:
-    """Give all of a file as what it is named after."""
+    """Yield all of a file as what it is named after."""
     yield document.path.stem, document
 
 
@@ -312,7 +312,7 @@ def _look_up(kind: str, name: str, known: Mapping[str, T]) -> T:
 
 
 def find_experiment(suite: Suite, name: str) -> Experiment:
-    """Give an experiment of a suite; raise UsageError where it has none of that name."""
+    """Return an experiment of a suite; raise UsageError where it has none of that name."""
     for experiment in suite.experiments:
         if experiment.name == name:
             return experiment
@@ -321,7 +321,7 @@ def find_experiment(suite: Suite, name: str) -> Experiment:
 
 
 def find_experiment_of(catalog: Catalog, suite: Suite, key: SeriesKey) -> Experiment | None:
-    """Give the experiment of a suite that measures a series, as it is configured now; no sentinel."""
+    """Return the experiment of a suite that measures a series, as it is configured now; no sentinel."""
     for experiment in suite.experiments:
         if experiment.sentinel_every_nights:
             continue

@@ -121,7 +121,7 @@ def compare_catalogs(
 
 
 def leave_out(knob: Knob, head: SystemConfig, base: SystemConfig) -> SystemConfig:
-    """Give head's config with base's value of one knob; all other knobs stay as at head."""
+    """Return head's config with base's value of one knob; all other knobs stay as at head."""
     match knob.steps:
         case ("heap_mb",):
             return replace(head, heap_mb=base.heap_mb)
@@ -134,7 +134,7 @@ def leave_out(knob: Knob, head: SystemConfig, base: SystemConfig) -> SystemConfi
 
 
 def find_knobs(file: str, before: object, after: object) -> tuple[Knob, ...]:
-    """Give every difference between two design values, by its way inside the file.
+    """Return every difference between two design values, by its way inside the file.
 
     Mappings are taken apart, and lists of named parts as well; any other list is one value.
     """
@@ -165,7 +165,7 @@ def hash_deployment(deployment: Deployment) -> str:
 
 
 def _surroundings(deployment: Deployment) -> tuple[str, ...]:
-    """Give what must be equal for numbers to compare: all but the config."""
+    """Return what must be equal for numbers to compare: all but the config."""
     return (
         deployment.experiment.system,
         *map(content_hash, (deployment.topology, deployment.testbed, deployment.workload)),
@@ -193,7 +193,7 @@ def _pair(before: Sequence[_Resolved], after: Sequence[_Resolved]) -> tuple[_Pai
 
 
 def _alike(gone: Iterable[_Resolved], other: _Resolved) -> Iterator[_Resolved]:
-    """Give what may have become this experiment under another name, with another config as well."""
+    """Yield what may have become this experiment under another name, with another config as well."""
     alike = [one for one in gone if _surroundings(one.deployment) == _surroundings(other.deployment)]
     same = [one for one in alike if one.name[1] == other.name[1]]
     # Several without a name in common: which of them it was cannot be told.
@@ -223,7 +223,7 @@ def _compare(one: _Resolved | None, other: _Resolved, testbed: str) -> Touched:
 def _list_surrounding_knobs(
     base: Deployment, at_head: _Resolved
 ) -> Iterator[tuple[str, tuple[Knob, ...]]]:
-    """Give what differs but the config, each in words; a workload may be scaled down or a variant."""
+    """Yield what differs but the config, each in words; a workload may be scaled down or a variant."""
     head = at_head.deployment
     workload, file = head.workload.name, f"workloads/{at_head.workload_file}"
     of_file = "" if workload == at_head.workload_file else f" of {file}.yaml"
@@ -238,7 +238,7 @@ def _list_surrounding_knobs(
 
 
 def _refuse(base: Deployment, at_head: _Resolved, testbed: str) -> str:
-    """Say why the two cannot be compared here; nothing if they can."""
+    """Describe why the two cannot be compared here; nothing if they can."""
     head = at_head.deployment
     systems = base.experiment.system, head.experiment.system
     if systems[0] != systems[1]:
@@ -326,7 +326,7 @@ def _text(value: _Value) -> str:
 def _take_back(
     head: Mapping[str, JsonValue], base: Mapping[str, JsonValue], steps: Sequence[str]
 ) -> dict[str, JsonValue]:
-    """Give head with what base has at these steps, be it nothing."""
+    """Return head with what base has at these steps, be it nothing."""
     if not steps:
         return dict(base)
     key, *rest = steps

@@ -160,7 +160,7 @@ def _list_blobs(repository: Path, commit: str, folder: str) -> list[_Blob]:
 
 
 def _find_problems(blobs: Sequence[_Blob]) -> list[str]:
-    """Say of each what leads out of the folder."""
+    """Describe of each what leads out of the folder."""
     links = [
         f"{printable(one.path)}: {kind}, which may lead out of the repository; put the file there"
         for one in blobs

@@ -80,7 +80,7 @@ def _add(path: Path, entries: Sequence[TriageEntry]) -> str:
 
 
 def _item(entry: TriageEntry) -> CommentedMap:
-    """Give an entry as YAML, in the order of its fields, without what is left at its default."""
+    """Return an entry as YAML, in the order of its fields, without what is left at its default."""
     item = CommentedMap()
     for field in fields(entry):
         value = getattr(entry, field.name)

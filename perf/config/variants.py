@@ -20,7 +20,7 @@ _NAME: TypeAdapter[str] = TypeAdapter(Name)
 
 
 def split_variants(document: YamlDocument, problems: list[str]) -> Iterator[tuple[str, YamlDocument]]:
-    """Give the workload of a file and then its variants, each by name with a document of its own."""
+    """Yield the workload of a file and then its variants, each by name with a document of its own."""
     stem, tree = document.path.stem, document.tree
     if not isinstance(tree, dict) or KEY not in tree:
         yield stem, document

@@ -347,7 +347,7 @@ def _read_trial(path: Path) -> Trial:
 
 
 def _mode(path: Path) -> int:
-    """Say what is there, of a link that it is one; 0 where nothing is to be seen."""
+    """Describe what is there, of a link that it is one; 0 where nothing is to be seen."""
     try:
         return os.lstat(path).st_mode
     except (OSError, ValueError):
@@ -396,7 +396,7 @@ def _refuse_repeated(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 
 def _explain(path: Path, error: ValidationError) -> str:
-    """Say all that is wrong with a file, one field per line."""
+    """List all that is wrong with a file, one field per line."""
     return _listed(f"{path} does not fit its schema version", list_faults(error))
 
 

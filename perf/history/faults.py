@@ -60,7 +60,7 @@ def _find_fault_of_time(time: datetime) -> str | None:
 
 
 def _figures(step: LoadStep) -> Iterator[tuple[str, float]]:
-    """Give the numbers of a load step that are there, by the names of their fields."""
+    """Yield the numbers of a load step that are there, by the names of their fields."""
     for field in fields(step):
         value = getattr(step, field.name)
         if isinstance(value, float):
@@ -68,7 +68,7 @@ def _figures(step: LoadStep) -> Iterator[tuple[str, float]]:
 
 
 def drop_faulty(trial: Trial) -> Trial:
-    """Give a trial as a bundle can hold it: one with faults is no result, but its story is kept."""
+    """Return a trial as a bundle can hold it: one with faults is no result, but its story is kept."""
     faults = find_faults(trial)
     if not faults:
         return trial

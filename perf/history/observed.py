@@ -108,7 +108,7 @@ def observations(
     kinds: Sequence[HistoryRow],
     read: Callable[[Sequence[int]], Mapping[str, NDArray[Any]]],
 ) -> Observations:
-    """Give the observations of the rows of `OBSERVED` and `KINDS`, by series.
+    """Return the observations of the rows of `OBSERVED` and `KINDS`, by series.
 
     `read` answers `VALUES` about trials. Keys, releases and times that many have in common are one
     object in memory.
@@ -143,7 +143,7 @@ def observations(
 def _by_series(
     series: NDArray[np.int64], values: Mapping[str, NDArray[Any]], wanted: NDArray[np.bool_]
 ) -> Iterator[tuple[int, tuple[_Places, _Values]]]:
-    """Give for each series the trials of the wanted values, and the values, by trial and iteration."""
+    """Yield for each series the trials of the wanted values, and the values, by trial and iteration."""
     # Of each trial they nearly always lie in the order of the iterations already: one sort does.
     chosen = np.flatnonzero(wanted)
     at = series[chosen] << 32 | values["trial"][chosen]
@@ -163,7 +163,7 @@ def _by_series(
 
 
 def _portions(works: Sequence[_Work]) -> Iterator[Sequence[_Work]]:
-    """Give works in portions of about so many trials as are read at once."""
+    """Yield works in portions of about so many trials as are read at once."""
     some: list[_Work] = []
     for work in works:
         some.append(work)
@@ -214,14 +214,14 @@ def _occasions(trials: Sequence[HistoryRow]) -> Occasions:
 
 
 def move(row: HistoryRow) -> Move:
-    """Give the move of a row of `MOVES`, without its list."""
+    """Return the move of a row of `MOVES`, without its list."""
     return Move(place=row["place"], name=row["name"], before=row["before"], after=row["value"])
 
 
 def circumstances(
     codes: Iterable[tuple[str, str]], coded: Iterable[tuple[Sequence[int], Sequence[str]]]
 ) -> dict[TrialId, Mapping[str, str]]:
-    """Give the circumstances of each trial, by name, of the rows of `CODES` and `CODED`.
+    """Return the circumstances of each trial, by name, of the rows of `CODES` and `CODED`.
 
     Those that trials have in common are one object in memory.
     """

@@ -80,7 +80,7 @@ _PLACE = TypeAdapter(LakePlace)
 
 
 def lake_file(history: Path) -> Path:
-    """Give the file that says that a history is not kept in its own file: history.yaml beside it."""
+    """Return the file that says that a history is not kept in its own file: history.yaml beside it."""
     return history.with_suffix(".yaml")
 
 
@@ -110,12 +110,12 @@ def read_place(history: Path) -> LakePlace | None:
 
 
 def has_history(places: Places) -> bool:
-    """Say whether a data directory has a history: a file, or a part in one of several labs."""
+    """Return whether a data directory has a history: a file, or a part in one of several labs."""
     return places.history.exists() or os.path.lexists(lake_file(places.history))
 
 
 def start_of_ids(places: Places, kind: str, now: datetime) -> str:
-    """Give what all ids of this day begin with: kind, day and, in a history of several labs, the lab.
+    """Return what all ids of this day begin with: kind, day and, in a history of several labs, the lab.
 
     Raises:
         ConfigError: history.yaml is wrong.

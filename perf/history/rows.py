@@ -37,17 +37,17 @@ class TrialPart:
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
-        """Give the names of the columns."""
+        """Return the names of the columns."""
         return tuple(field.name for field in fields(self.kind))
 
     @cached_property
     def types(self) -> tuple[frozenset[type], ...]:
-        """Give the types that the values of each column may have."""
+        """Return the types that the values of each column may have."""
         hints = get_type_hints(self.kind)
         return tuple(frozenset(get_args(hints[name]) or (hints[name],)) for name in self.columns)
 
     def select(self, chosen: str) -> str:
-        """Give the query for its rows, each with its trial first; `chosen` is a further condition.
+        """Return the query for its rows, each with its trial first; `chosen` is a further condition.
 
         Trial by trial: what is small and still in the cache is made in half of the time.
         """
@@ -84,14 +84,14 @@ HISTOGRAMS = TrialPart(attribute="", table="histograms", kind=Interval)
 def rows_of_trial(
     trial: Trial, intervals: Sequence[Interval], bundle_sha256: str
 ) -> tuple[tuple[str, tuple[HistoryRow, ...]], ...]:
-    """Give (table, rows) for all that a bundle holds."""
+    """Return (table, rows) for all that a bundle holds."""
     parts = [(part.table, _rows_of_part(trial, part, getattr(trial, part.attribute))) for part in PARTS]
     histograms = _rows_of_part(trial, HISTOGRAMS, intervals)
     return ("trials", (_trial_row(trial, bundle_sha256),)), *parts, (HISTOGRAMS.table, histograms)
 
 
 def values_of_rows(part: TrialPart, rows: Sequence[tuple[Any, ...]]) -> tuple[object, ...]:
-    """Give what a trial has of a part, from rows of the part's columns, in order.
+    """Return what a trial has of a part, from rows of the part's columns, in order.
 
     Rows that are not plainly of its type come as dictionaries, which `trial_of_rows` validates. What
     validating each row would take is most of the time in which a whole trial is read; so values are
@@ -108,7 +108,7 @@ def values_of_rows(part: TrialPart, rows: Sequence[tuple[Any, ...]]) -> tuple[ob
 
 
 def trial_of_rows(row: HistoryRow, parts: Mapping[str, Sequence[object]]) -> Trial:
-    """Give the trial of a row of `trials`; `parts` holds its tuples by attribute, made or as rows.
+    """Return the trial of a row of `trials`; `parts` holds its tuples by attribute, made or as rows.
 
     Raises:
         pydantic.ValidationError: the rows were not written by this schema.
@@ -118,7 +118,7 @@ def trial_of_rows(row: HistoryRow, parts: Mapping[str, Sequence[object]]) -> Tri
 
 
 def head_of_row(row: HistoryRow, reasons: Sequence[HistoryRow]) -> TrialHead:
-    """Give the head of the trial of a row of `trials`.
+    """Return the head of the trial of a row of `trials`.
 
     Raises:
         pydantic.ValidationError: the rows were not written by this schema.
@@ -143,7 +143,7 @@ def _head(row: HistoryRow) -> HistoryRow:
 
 
 def as_utc(stored: datetime | str) -> datetime:
-    """Give a stored time, which has no zone because all stored times are UTC, its zone.
+    """Return a stored time, which has no zone because all stored times are UTC, its zone.
 
     Raises:
         ValueError: it lies outside of the years 1 to 9999; DuckDB gives such a one as text.

@@ -72,11 +72,11 @@ class History:
 
     @property
     def tables(self) -> Tables:
-        """Give its tables as plain rows."""
+        """Return its tables as plain rows."""
         return self._tables
 
     def __enter__(self) -> Self:
-        """Give the history itself."""
+        """Return the history itself."""
         return self
 
     def snapshot(self) -> AbstractContextManager[None]:
@@ -122,11 +122,11 @@ class History:
                 ) from error
 
     def observations(self, *purposes: Purpose) -> tuple[Observation, ...]:
-        """Give all observations of `observed_series`, as objects."""
+        """Return all observations of `observed_series`, as objects."""
         return tuple(self.observed_series(*purposes))
 
     def observed_series(self, *purposes: Purpose) -> Observations:
-        """Give each trial's value for each series it has samples of, whatever the trial's status.
+        """Return each trial's value for each series it has samples of, whatever the trial's status.
 
         They are ordered by series, release line and ordinal, time and trial id. Without purposes these
         are scheduled and imported trials; others are left out unless asked for: the build of a pull
@@ -145,14 +145,14 @@ class History:
                 raise self._storage.damage(error) from error
 
     def circumstances(self) -> dict[TrialId, Mapping[str, str]]:
-        """Give what was true of each trial beside its release, by trial and name; all purposes."""
+        """Return what was true of each trial beside its release, by trial and name; all purposes."""
         left_out = [list(observed.ALWAYS_NEW)]
         with self.snapshot():  # both number the same names
             codes = tuple(self._tables.stream(observed.CODES, left_out))
             return observed.circumstances(codes, self._tables.stream(observed.CODED, left_out))
 
     def moves(self, lists: Sequence[Sequence[TrialId]]) -> tuple[tuple[Move, ...], ...]:
-        """Give for each list of trials what differs from one to the next, by place and name."""
+        """Return for each list of trials what differs from one to the next, by place and name."""
         asked = [
             (number, place, trial)
             for number, trials in enumerate(lists)
@@ -167,7 +167,7 @@ class History:
         return tuple(map(tuple, found))
 
     def trials(self, only: Sequence[TrialId] | None = None) -> tuple[Trial, ...]:
-        """Give all trials, or only these, with all that belongs to them, by start and id.
+        """Return all trials, or only these, with all that belongs to them, by start and id.
 
         Raises:
             HistoryError: a row does not fit the schema.
@@ -190,7 +190,7 @@ class History:
             raise self._storage.damage(error) from error
 
     def heads(self) -> tuple[TrialHead, ...]:
-        """Give the heads of all trials by start and id: for all that asks no trial what it measured.
+        """Return the heads of all trials by start and id: for all that asks no trial what it measured.
 
         Raises:
             HistoryError: a row does not fit the schema.
@@ -209,14 +209,14 @@ class History:
             raise self._storage.damage(error) from error
 
     def bundle_digests(self) -> dict[TrialId, str]:
-        """Give the SHA-256 of each trial's bundle, the latest first: equal digest, equal trial."""
+        """Return the SHA-256 of each trial's bundle, the latest first: equal digest, equal trial."""
         rows = self._tables.rows(
             "SELECT trial_id, bundle_sha256 FROM trials ORDER BY started_at DESC, trial_id DESC"
         )
         return {TrialId(row["trial_id"]): row["bundle_sha256"] for row in rows}
 
     def search_bounds(self) -> dict[tuple[TrialId, str, str], tuple[float, float]]:
-        """Give the ends between which each answer of a search lies, by trial, phase and operation."""
+        """Return the ends between which each answer of a search lies, by trial, phase and operation."""
         rows = self._tables.rows(
             "SELECT trial_id, phase, operation, min(value) AS low, max(value) AS high FROM samples "
             "WHERE metric = ? AND iteration IS NULL AND statistic IN ('lower', 'upper') "
@@ -231,7 +231,7 @@ class History:
     def find_trials(
         self, *, version: str | None = None, experiment: str | None = None
     ) -> tuple[TrialId, ...]:
-        """Give the completed trials of a release or an experiment or both, by start and id."""
+        """Return the completed trials of a release or an experiment or both, by start and id."""
         rows = self._tables.rows(
             "SELECT trial_id FROM trials WHERE status = 'completed' AND version = coalesce(?, version) "
             "AND experiment = coalesce(?, experiment) ORDER BY started_at, trial_id",
@@ -240,7 +240,7 @@ class History:
         return tuple(TrialId(row["trial_id"]) for row in rows)
 
     def histogram_names(self, trials: Sequence[TrialId], kind: str) -> tuple[tuple[str, str], ...]:
-        """Give the (phase, operation) pairs that the trials have measured histograms of, sorted.
+        """Return the (phase, operation) pairs that the trials have measured histograms of, sorted.
 
         Raises:
             UsageError: a trial is unknown, or the trials are not comparable.
@@ -264,7 +264,7 @@ class History:
         percentile: float,
         iteration: int | None = None,
     ) -> float:
-        """Give a percentile in milliseconds from the merged histograms of one or more trials.
+        """Return a percentile in milliseconds from the merged histograms of one or more trials.
 
         `kind` is response_time, service_time or send_lateness. Without an iteration all are merged;
         the warm-up never is.
@@ -293,7 +293,7 @@ class History:
             raise self._storage.damage(error) from error
 
     def recordings(self, trials: Sequence[TrialId], *kinds: str) -> tuple[distributions.Recording, ...]:
-        """Give what these trials measured of these kinds by trial, phase and operation; no warm-ups.
+        """Return what these trials measured of these kinds by trial, phase and operation; no warm-ups.
 
         A trial that is unknown, or measured none of these kinds, has none.
         """
@@ -301,7 +301,7 @@ class History:
         return tuple(distributions.gather(rows))
 
     def tables_digest(self) -> str:
-        """Give a SHA-256 over all rows of all tables in order: equal histories have equal digests."""
+        """Return a SHA-256 over all rows of all tables in order: equal histories have equal digests."""
         return self._tables.digest()
 
     def query(self, sql: str) -> QueryAnswer:
@@ -326,7 +326,7 @@ class History:
             raise UsageError(f"the query failed: {error}") from error
 
     def _holds(self, place: Path, sha256: str) -> bool:
-        """Say whether the history has this bundle; refuse another one under its id."""
+        """Return whether the history has this bundle; refuse another one under its id."""
         known = self._tables.rows("SELECT bundle_sha256 FROM trials WHERE trial_id = ?", [place.name])
         if known and known[0]["bundle_sha256"] != sha256:
             raise BundleError(

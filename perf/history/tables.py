@@ -30,21 +30,21 @@ class Tables:
         self._is_in_snapshot = False
 
     def rows(self, sql: str, values: Sequence[object] = ()) -> list[dict[str, Any]]:
-        """Give all rows of the answer to a query."""
+        """Return all rows of the answer to a query."""
         with self._explained():
             result = self._connection.execute(sql, list(values))
             columns = [column[0] for column in result.description or ()]
             return [dict(zip(columns, row, strict=True)) for row in result.fetchall()]
 
     def stream(self, sql: str, values: Sequence[object] = ()) -> Iterator[tuple[Any, ...]]:
-        """Give one row after the other: as dictionaries, millions would not fit into memory."""
+        """Yield one row after the other: as dictionaries, millions would not fit into memory."""
         with self._explained():
             result = self._connection.execute(sql, list(values))
             while some := result.fetchmany(_AT_ONCE):
                 yield from some
 
     def columns(self, sql: str, values: Sequence[object] = ()) -> dict[str, NDArray[Any]]:
-        """Give the answer to a query by column, none of them with a NULL: of millions, in no time."""
+        """Return the answer to a query by column, none of them with a NULL: of millions, in no time."""
         with self._explained():
             return dict(self._connection.execute(sql, list(values)).fetchnumpy())
 
@@ -89,7 +89,7 @@ class Tables:
                 self._connection.execute("ROLLBACK")
 
     def digest(self, database: str | None = None) -> str:
-        """Give a SHA-256 over all rows of all tables in order; of the current database by default."""
+        """Return a SHA-256 over all rows of all tables in order; of the current database by default."""
         content = hashlib.sha256()
         names = self.rows(
             "SELECT table_name, database_name FROM duckdb_tables() "
@@ -104,7 +104,7 @@ class Tables:
 
     @cached_property
     def _structures(self) -> dict[str, str]:
-        """Give the form of each table's rows as DuckDB's JSON reader wants it."""
+        """Return the form of each table's rows as DuckDB's JSON reader wants it."""
         rows = self.rows(
             "SELECT table_name, column_name, data_type FROM duckdb_columns() "
             "WHERE database_name = current_database()"
@@ -116,5 +116,5 @@ class Tables:
 
 
 def quoted(text: str) -> str:
-    """Give a text as SQL writes it."""
+    """Return a text as SQL writes it."""
     return "'" + text.replace("'", "''") + "'"

@@ -45,7 +45,7 @@ def run_canary(
 def summarize_work(
     repetitions: Mapping[str, Sequence[float]], host: str, phase: str
 ) -> tuple[Sample, ...]:
-    """Give median, least and greatest of the repetitions of each part."""
+    """Return median, least and greatest of the repetitions of each part."""
     return tuple(
         Sample(
             phase=phase,

@@ -34,7 +34,7 @@ class SharedConnections:
         self._opened = 0
 
     def options(self, ssh: Sequence[str]) -> tuple[str, ...]:
-        """Give the options by which a command uses its host's shared connection, if there is one.
+        """Return the options by which a command uses its host's shared connection, if there is one.
 
         Until the connection stands there is no socket, and ssh connects by itself. What the operator's
         configuration says of shared connections is set aside: those would outlive this process.

@@ -67,7 +67,7 @@ class Holder:
     left_s: float
 
     def describe(self) -> str:
-        """Say by whom, for what and until when a host is held."""
+        """Describe by whom, for what and until when a host is held."""
         left = f"about {format_duration(self.left_s)} left" if self.left_s > 0 else "its time is up"
         return f"{self.owner} for {self.purpose}, from {self.acquired} until {self.expires} ({left})"
 
@@ -168,7 +168,7 @@ def renew(testbed: Testbed, for_s: float) -> None:
 
 
 def find_lost(testbed: Testbed) -> tuple[Reason, ...]:
-    """Give a reason to doubt what was just measured for each host whose lease was lost meanwhile.
+    """Return a reason to doubt what was just measured for each host whose lease was lost meanwhile.
 
     Raises:
         StepFailed: a host cannot be reached.

@@ -31,7 +31,7 @@ _ENDED = dict.fromkeys(("token", "owner", "purpose", "how", "by", "at"), str)
 
 
 def decide(lease: Json, request: Json, now: Json) -> tuple[Json, Json]:
-    """Give the new lease, or None if it stays as it is, and the answer to a request.
+    """Return the new lease, or None if it stays as it is, and the answer to a request.
 
     `lease` is what the file holds; `now` has `unix_s`, `since_boot_s` and `boot` of the host. What is
     asked is one of
@@ -107,7 +107,7 @@ def _utc(unix_s: float) -> str:
 
 
 def find_fault(lease: Json) -> str:
-    """Say why this is no lease that this program wrote; nothing if it is one."""
+    """Describe why this is no lease that this program wrote; nothing if it is one."""
     if not isinstance(lease, dict) or not isinstance(lease.get("ended"), list):
         return "it is not a lease"
     if lease.get("format") != _FORMAT:

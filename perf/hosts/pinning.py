@@ -35,7 +35,7 @@ read -r _ policy _ <"/proc/$1/numa_maps" && echo "$policy"
 
 
 def pin(command: Sequence[str], cores: Sequence[int], numa_node: int | None) -> tuple[str, ...]:
-    """Give the command as it runs on these cores and in this node's memory; as it is, if neither."""
+    """Return the command as it runs on these cores and in this node's memory; as it is, if neither."""
     listed = ",".join(map(str, cores))
     if numa_node is not None:
         where = f"--physcpubind={listed}" if listed else f"--cpunodebind={numa_node}"

@@ -11,7 +11,7 @@ _EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104  compared with, never bound
 
 
 def find_taken(addresses: Iterable[str], ports: Iterable[int]) -> dict[tuple[str, int], str]:
-    """Give the places where something listens already, each with what is known of the holder.
+    """Return the places where something listens already, each with what is known of the holder.
 
     The holder reads " by pid 123 (java)"; it is empty where it is another host's or another user's.
     """

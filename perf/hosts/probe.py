@@ -36,7 +36,7 @@ def measure(directory: Path) -> dict[str, list[float]]:
 
 
 def _repeat(work: Callable[[], object], count: int) -> list[float]:
-    """Give the seconds that each repetition took, without the first."""
+    """Return the seconds that each repetition took, without the first."""
     clock = time.perf_counter
     work()
     took_s: list[float] = []

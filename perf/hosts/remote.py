@@ -103,7 +103,7 @@ class LocalHost:
         fresh.rename(pid_file)
 
     def child(self, pid_file: str) -> subprocess.Popen[bytes] | None:
-        """Give the process that this object itself started under `pid_file`, to be reaped."""
+        """Return the process that this object itself started under `pid_file`, to be reaped."""
         return self._children.get(pid_file)
 
     def put(self, source: Path, target: str) -> None:
@@ -151,7 +151,7 @@ class SshHost:
 
     @contextmanager
     def _connection(self) -> Iterator[list[str]]:
-        """Give how a command reaches the host; what fails on the way ends the shared connection."""
+        """Yield how a command reaches the host; what fails on the way ends the shared connection."""
         ssh = self._ssh()
         try:
             yield [*ssh[:1], *SHARED.options(ssh), *ssh[1:], "--"]
@@ -309,7 +309,7 @@ def _describe_failure(done: Completed) -> str:
 
 
 def code_here() -> dict[str, str]:
-    """Give the environment in which a Python on this machine runs the very code that runs here."""
+    """Return the environment in which a Python on this machine runs the very code that runs here."""
     return {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
 
 
@@ -346,7 +346,7 @@ def write_text(remote: Remote, path: str, text: str) -> None:
 
 
 def read_tail(remote: Remote, path: str, lines: int = 40) -> str:
-    """Give the last lines of a text file, or nothing if there is none.
+    """Return the last lines of a text file, or nothing if there is none.
 
     Of lines that are longer than any that people read, no more than the end is given.
     """
@@ -355,7 +355,7 @@ def read_tail(remote: Remote, path: str, lines: int = 40) -> str:
 
 
 def running_pid(remote: Remote, pid_file: str) -> int | None:
-    """Give the pid of the process behind `pid_file` while it lives, else None.
+    """Return the pid of the process behind `pid_file` while it lives, else None.
 
     Raises:
         StepFailed: the host cannot be asked, which says nothing about the process.

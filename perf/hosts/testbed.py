@@ -8,7 +8,7 @@ from perf.model.design import Host, Testbed
 
 
 def open_host(testbed: Testbed, host: Host) -> Remote:
-    """Give the remote of a host; nothing is connected before it is used.
+    """Return the remote of a host; nothing is connected before it is used.
 
     Hosts of a local testbed are one machine, so they share one name.
     """
@@ -19,7 +19,7 @@ def open_host(testbed: Testbed, host: Host) -> Remote:
 
 
 def price_per_hour_usd(testbed: Testbed, servers: int) -> float | None:
-    """Give what the hosts of so many servers cost in an hour; None where the testbed states no price.
+    """Return what the hosts of so many servers cost in an hour; None where the testbed states no price.
 
     Hosts of clients are not counted: they are the instrument. In use, the load comes from applications
     that are there anyway, and a faster generator must not make a database look dearer.
@@ -30,7 +30,7 @@ def price_per_hour_usd(testbed: Testbed, servers: int) -> float | None:
 
 
 def base_dir(testbed: Testbed, host: Host, run_dir: Path) -> str:
-    """Give where files of a host's nodes and engines belong: `run_dir` on a local testbed."""
+    """Return where files of a host's nodes and engines belong: `run_dir` on a local testbed."""
     return str(run_dir.absolute()) if testbed.transport == "local" else host.work_dir
 
 

@@ -77,7 +77,7 @@ class Pairing:
     seed: int = 1
 
     def side(self, name: SideName) -> Side:
-        """Give a side by its name."""
+        """Return a side by its name."""
         return self.baseline if name == "baseline" else self.candidate
 
 
@@ -85,7 +85,7 @@ Artifacts: TypeAlias = Mapping[SideName, Fetched]
 
 
 def take_side(catalog: Catalog, suite: Suite, experiment: str, version: str, config: str = "") -> Side:
-    """Give an experiment of a suite at a release, in its own config or in another one.
+    """Return an experiment of a suite at a release, in its own config or in another one.
 
     Raises:
         UsageError: the suite has no such experiment, or there is no such config.
@@ -197,7 +197,7 @@ def find_unfinished(
 
 
 def _last_sign(plan: ComparisonPlan, places: Places) -> datetime:
-    """Give when something last happened in a comparison."""
+    """Return when something last happened in a comparison."""
     kept = (path.stat().st_mtime for path in places.trials.glob(f"{plan.id}.*"))
     return max((datetime.fromtimestamp(when, UTC) for when in kept), default=plan.started_at)
 
@@ -328,7 +328,7 @@ def find_past_turns(
 
 
 def has_trials(experiment: str, version: str, places: Places) -> bool:
-    """Tell by their names alone whether there may be trials of a release that took turns before."""
+    """Describe by their names alone whether there may be trials of a release that took turns before."""
     endings = (f".{experiment}.{version}", f".candidate.{version}")
     return any(path.name.endswith(endings) for path in bundle.find(places))
 
@@ -340,7 +340,7 @@ def _begin(block: Sequence[Taken]) -> tuple[datetime, TrialId]:
 def _blocks_of(
     plan: ComparisonPlan, pairing: Pairing, trials: Sequence[Trial]
 ) -> Iterable[list[Taken]]:
-    """Give the blocks of an earlier comparison, with those of their pairs that are whole."""
+    """Return the blocks of an earlier comparison, with those of their pairs that are whole."""
     pairs: defaultdict[tuple[int, str], list[Taken]] = defaultdict(list)
     for trial in trials:
         if (turn := read_turn(plan, trial.id)) is None:
@@ -358,7 +358,7 @@ def _blocks_of(
 def _blocks_of_nights(
     pairing: Pairing, artifacts: Artifacts, trials: Sequence[Trial]
 ) -> Iterable[list[Taken]]:
-    """Give the newest nights that measured both sides, each as a block of one trial a side."""
+    """Return the newest nights that measured both sides, each as a block of one trial a side."""
     nights: defaultdict[str, dict[SideName, Taken]] = defaultdict(dict)
     for trial in trials:
         if trial.purpose is not Purpose.SCHEDULED or not trial.night:
@@ -371,7 +371,7 @@ def _blocks_of_nights(
 
 
 def _measured_it(trial: Trial, pairing: Pairing, artifacts: Artifacts, name: SideName) -> bool:
-    """Tell whether a trial measured exactly what a side is, by content and by the bytes installed."""
+    """Return whether a trial measured exactly what a side is, by content and by the bytes installed."""
     hashes = (trial.topology, trial.testbed, trial.workload, trial.config)
     wanted = contents(pairing.side(name).deployment)
     return (

@@ -48,11 +48,11 @@ class MatrixRow:
         return self.deployment.experiment.name
 
     def cell(self, release: Release) -> Cell:
-        """Give the cell at a release."""
+        """Return the cell at a release."""
         return Cell(experiment=self.experiment, release=release)
 
     def cells(self) -> Iterator[Cell]:
-        """Give the row's cells by line, oldest first."""
+        """Return the row's cells by line, oldest first."""
         return (self.cell(release) for line in self.lines for release in line)
 
 
@@ -64,7 +64,7 @@ class Grid:
     repeat: int = 1
 
     def cells(self) -> tuple[Cell, ...]:
-        """Give all cells, by experiment and line, oldest first."""
+        """Return all cells, by experiment and line, oldest first."""
         return tuple(cell for row in self.rows for cell in row.cells())
 
 
@@ -118,7 +118,7 @@ def count_known(grid: Grid, trials: Iterable[Trial]) -> Tally:
 
 
 def next_cell(grid: Grid, tally: Tally) -> Cell | None:
-    """Give the cell that teaches most now, or None when all is measured or was tried in vain.
+    """Return the cell that teaches most now, or None when all is measured or was tried in vain.
 
     What has fewest trials comes first, and of that the experiment with fewest measured cells. In
     it, the ends of each line come first, then the middle of the largest gap. What failed comes last.
@@ -139,7 +139,7 @@ def next_cell(grid: Grid, tally: Tally) -> Cell | None:
 
 
 def plan_cells(grid: Grid, tally: Tally) -> tuple[Cell, ...]:
-    """Give the order in which the rest will be measured if every trial completes."""
+    """Return the order in which the rest will be measured if every trial completes."""
     ahead = replace(tally, completed=tally.completed.copy())
     order = []
     while cell := next_cell(grid, ahead):
@@ -149,7 +149,7 @@ def plan_cells(grid: Grid, tally: Tally) -> tuple[Cell, ...]:
 
 
 def expect_s(grid: Grid, tally: Tally, cells: Iterable[Cell]) -> float:
-    """Give about how long these cells take, in seconds.
+    """Return about how long these cells take, in seconds.
 
     The median of an experiment's own trials is the best guess; before the first, its configuration is.
     """
@@ -182,7 +182,7 @@ class Backfill:
         return f"{len(cells)} cells, {len(cells) - len(set(left))} known; {count} to measure, {about}"
 
     def count_left(self, left: Sequence[Cell]) -> tuple[str, str]:
-        """Say how many trials are left by this plan, and about how long they take."""
+        """Describe how many trials are left by this plan, and about how long they take."""
         about = f"about {format_duration(expect_s(self.grid, self.tally, left))}"
         return "1 trial" if len(left) == 1 else f"{len(left)} trials", about
 
@@ -257,7 +257,7 @@ def _read_trials(job: Job) -> Iterator[Trial]:
 def choose_rows(
     deployments: Sequence[Deployment], known: Mapping[str, Sequence[Release]], wanted: Sequence[str]
 ) -> tuple[MatrixRow, ...]:
-    """Give a row for each deployment that any of the wanted releases belongs to.
+    """Return a row for each deployment that any of the wanted releases belongs to.
 
     `known` holds the releases of each system, oldest first in each line. `wanted` holds releases
     ("5.0.5"), spans of one line ("5.0.2..5.0.9") and lines ("5.0"). If it is empty, each row has the
@@ -321,7 +321,7 @@ def _most_telling(row: MatrixRow, still_open: set[Cell], measured: set[Cell]) ->
 
 
 def _read(text: str, known: Sequence[Release]) -> tuple[Release, ...]:
-    """Give the releases that a text stands for; none if one that it names is unknown."""
+    """Return the releases that a text stands for; none if one that it names is unknown."""
     by_version = {release.version: place for place, release in enumerate(known)}
     first, dots, last = text.partition("..")
     if not dots:

@@ -135,7 +135,7 @@ def measure_extra(job: Job, deployment: Deployment, fetched: Fetched) -> Trial:
 
 
 def describe(trial: Trial) -> str:
-    """Say in one line how a trial ended, and its headline figures."""
+    """Describe in one line how a trial ended, and its headline figures."""
     name = f"{trial.experiment} at {trial.release.version}"
     if trial.status is not TrialStatus.COMPLETED:
         reasons = "; ".join(reason.text for reason in trial.reasons)
@@ -144,7 +144,7 @@ def describe(trial: Trial) -> str:
 
 
 def explain(trial: Trial, places: Places) -> str:
-    """Say how a trial ended; of one that did not complete, also the last lines of its log."""
+    """Describe how a trial ended; of one that did not complete, also the last lines of its log."""
     if trial.status is TrialStatus.COMPLETED:
         return describe(trial)
     tail = trial.log_tail.splitlines()[-_LOG_LINES:]

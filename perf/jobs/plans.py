@@ -38,7 +38,7 @@ def read_plan(path: Path, form: TypeAdapter[T], what: str) -> T:
 
 
 def no_plan(path: Path, what: str, problems: list[str]) -> BundleError:
-    """Give the error for a file that is no plan."""
+    """Return the error for a file that is no plan."""
     listed = "".join(f"\n  {problem}" for problem in list_some(problems))
     return BundleError(f"{path} is not the plan of {what}; move it away, its trials are kept:{listed}")
 
@@ -49,7 +49,7 @@ def contents(deployment: Deployment) -> tuple[Topology, Testbed, Workload, Syste
 
 
 def is_done(places: Places, trial: str) -> bool:
-    """Tell whether a planned trial was measured, however it ended: then its bundle is sealed."""
+    """Return whether a planned trial was measured, however it ended: then its bundle is sealed."""
     return (places.trials / trial).is_dir()
 
 

@@ -10,7 +10,7 @@ class Clock(Protocol):
     """Seconds from the start of the first stage; negative before it."""
 
     def now(self) -> float:
-        """Give the time."""
+        """Return the time."""
         ...
 
     def sleep_until(self, time_s: float) -> None:
@@ -28,7 +28,7 @@ class MonotonicClock:
         self._origin = start_at_s - max(_wall_minus_monotonic_s() for _ in range(_CLOCK_TRIES))
 
     def now(self) -> float:
-        """Give the time."""
+        """Return the time."""
         return time.perf_counter() - self._origin
 
     def sleep_until(self, time_s: float) -> None:

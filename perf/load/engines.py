@@ -70,7 +70,7 @@ class Engine:
     numa_node: int | None = None
 
     def path(self, name: str) -> str:
-        """Give the path of one of the engine's files on its host."""
+        """Return the path of one of the engine's files on its host."""
         return f"{self.spec.output_dir}/{name}"
 
 

@@ -41,7 +41,7 @@ class Statistics:
 
 
 def make_histogram() -> Histogram:
-    """Give an empty histogram."""
+    """Return an empty histogram."""
     return HdrHistogram(1, HIGHEST_US, _DIGITS)
 
 
@@ -88,7 +88,7 @@ class Encoder:
 
 
 def encode(histogram: Histogram) -> str:
-    """Give a histogram as HdrHistogram V2, compressed, base64."""
+    """Return a histogram as HdrHistogram V2, compressed, base64."""
     text: bytes = histogram.encode()
     return text.decode("ascii")
 

@@ -26,7 +26,7 @@ _DIGITS = 16
 
 
 def find_native(program: str = ENGINE) -> Path:
-    """Give the path of a built program: of what KNICKPOINT_NATIVE names, else of what was built here.
+    """Return the path of a built program: of what KNICKPOINT_NATIVE names, else of what was built here.
 
     The environment variable names the engine; other programs are looked for beside it.
 
@@ -59,7 +59,7 @@ def find_native(program: str = ENGINE) -> Path:
 
 
 def source_digest(sources: Path) -> str:
-    """Give 16 hexadecimal digits that name all that the build reads: manifest, lock file, code."""
+    """Return 16 hexadecimal digits that name all that the build reads: manifest, lock file, code."""
     digest = hashlib.sha256()
     code = sorted(path for path in (sources / "src").rglob("*") if path.is_file())
     for path in (sources / "Cargo.toml", sources / "Cargo.lock", *code, DEVOPS_TABLES):
@@ -70,17 +70,17 @@ def source_digest(sources: Path) -> str:
 
 
 def native_cache() -> Path:
-    """Give where all builds are kept, outside of the tree; it may be removed at any time."""
+    """Return where all builds are kept, outside of the tree; it may be removed at any time."""
     return cache_dir() / "native"
 
 
 def built_dir() -> Path:
-    """Give where the programs built from these sources are, or are to be."""
+    """Return where the programs built from these sources are, or are to be."""
     return native_cache() / source_digest(SOURCES)
 
 
 def sha256_of(path: Path) -> str:
-    """Give the SHA-256 of a file, in hexadecimal."""
+    """Return the SHA-256 of a file, in hexadecimal."""
     with path.open("rb") as opened:
         return hashlib.file_digest(opened, "sha256").hexdigest()
 

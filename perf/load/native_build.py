@@ -36,7 +36,7 @@ _INSTALL = "install it with rustup (https://rustup.rs), and have ~/.cargo/bin in
 
 
 def build(tell: Callable[[str], None], sleep: Callable[[float], None] = time.sleep) -> Path:
-    """Give the directory of the built programs, which are built if they are not there yet.
+    """Return the directory of the built programs, which are built if they are not there yet.
 
     Raises:
         HostUnfit: what builds is missing, too old, or failed; the text says which, and what next.

@@ -32,7 +32,7 @@ def native_systems(records: Records) -> tuple[str, ...]:
 
 
 def can_offer(engine: EngineName, system: str, records: Records) -> bool:
-    """Tell whether an engine can ask these records of a system that has them."""
+    """Return whether an engine can ask these records of a system that has them."""
     if engine == "python":
         return True
     with suppress(UsageError):
@@ -42,7 +42,7 @@ def can_offer(engine: EngineName, system: str, records: Records) -> bool:
 
 
 def command_of(engine: EngineName, client: Client) -> tuple[str, ...]:
-    """Give the command that starts an engine on a client host; its one argument is the spec file.
+    """Return the command that starts an engine on a client host; its one argument is the spec file.
 
     Raises:
         UsageError: it is the native one, on this machine, where it is not built.
@@ -106,7 +106,7 @@ def _native_path(client: Client) -> str:
 
 
 def _read_digest(remote: Remote, program: str) -> str:
-    """Give the SHA-256 of a program on a host; nothing if it is not there."""
+    """Return the SHA-256 of a program on a host; nothing if it is not there."""
     done = run_repeatable(remote, ["sh", "-c", _DIGEST, "digest", program], check=False)
     if done.returncode == _ABSENT:
         return ""

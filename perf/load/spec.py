@@ -141,7 +141,7 @@ _RESULT = TypeAdapter(EngineResult)
 
 
 def dump_spec(spec: LoadSpec) -> str:
-    """Give a spec as JSON."""
+    """Return a spec as JSON."""
     return _SPEC.dump_json(spec, indent=1).decode()
 
 

@@ -48,7 +48,7 @@ def merge_progress(texts: Sequence[str], stage: int) -> tuple[StageSecond, ...]:
 
 
 def is_steady(seconds: Sequence[StageSecond], rule: Steadiness, warmup_s: float) -> bool:
-    """Say whether the last two windows are alike, and at least `warmup_s` have passed.
+    """Return whether the last two windows are alike, and at least `warmup_s` have passed.
 
     A window in which nothing completed is never like another.
     """

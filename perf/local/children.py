@@ -20,7 +20,7 @@ _DIE_WITH_PARENT = (
 
 
 def tie(command: Sequence[str], ending: signal.Signals = signal.SIGKILL) -> list[str]:
-    """Give a command that is sent `ending` when the thread that started it ends.
+    """Return a command that is sent `ending` when the thread that started it ends.
 
     The kernel's parent-death signal follows the *thread* that started the child, so start it from the
     main thread.
@@ -37,7 +37,7 @@ def end_with_parent(parent: int) -> None:
 
 
 def environment() -> dict[str, str]:
-    """Give this process's environment without passwords of databases: what every child gets.
+    """Return this process's environment without passwords of databases: what every child gets.
 
     An engine that logs in gets its own one beside it.
     """

@@ -45,6 +45,6 @@ def next_step(error: Exception) -> str | None:
 
 
 def explain(error: OSError) -> str:
-    """Give the error with its next step, where there is one."""
+    """Return the error with its next step, where there is one."""
     step = next_step(error)
     return f"{error}\n{step}" if step else str(error)

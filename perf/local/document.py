@@ -51,11 +51,11 @@ class YamlDocument:
     unusable: frozenset[Steps]
 
     def locate(self, steps: Steps) -> str:
-        """Give file and line of a value, or of the nearest value around it."""
+        """Return file and line of a value, or of the nearest value around it."""
         return _locate(self.path, self.lines, steps)
 
     def show(self, steps: Steps, value: object) -> str:
-        """Give a value for a message: numbers as they are spelled in the file, text in quotes.
+        """Return a value for a message: numbers as they are spelled in the file, text in quotes.
 
         What may be a secret is not shown: messages reach logs, pages and comments.
         """
@@ -71,7 +71,7 @@ class YamlDocument:
 
 
 def is_secret(steps: Steps) -> bool:
-    """Tell whether a value may be a secret, by the keys on the way to it; names of files are none."""
+    """Return whether a value may be a secret, by the keys on the way to it; names of files are none."""
     keys = [step for step in steps if isinstance(step, str)]
     is_named = any(_SECRET.search(key) and not key.endswith("_file") for key in keys)
     # Who writes no mapping there may have written an account with its password.

@@ -52,7 +52,7 @@ def _opened_alone(fresh: Path) -> Iterator[IO[bytes]]:
 
 
 def _is_at(file: IO[bytes], path: Path) -> bool:
-    """Tell whether an open file is still there: who had it before has moved it to its place."""
+    """Return whether an open file is still there: who had it before has moved it to its place."""
     try:
         return os.path.samestat(os.fstat(file.fileno()), path.stat())
     except FileNotFoundError:

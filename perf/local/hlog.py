@@ -111,7 +111,7 @@ def _format(interval: Interval) -> str:
 
 
 def _decode_line(raw: bytes) -> str:
-    """Give the text of a line that is whole; ValueError says what is wrong."""
+    """Return the text of a line that is whole; ValueError says what is wrong."""
     if len(raw) == MOST_LINE_BYTES:
         raise ValueError(f"the line has {MOST_LINE_BYTES} bytes or more")
     if not raw.endswith(b"\n"):
@@ -123,7 +123,7 @@ def _decode_line(raw: bytes) -> str:
 
 
 def _parse(line: str) -> Interval:
-    """Give the interval of a line; ValueError says what is wrong."""
+    """Return the interval of a line; ValueError says what is wrong."""
     match = _LINE.fullmatch(line)
     if match is None:
         raise ValueError(f"not an interval of Knickpoint: {printable(line, 80)}")

@@ -70,6 +70,6 @@ class Places:
 
 
 def cache_dir() -> Path:
-    """Give the download cache: $KNICKPOINT_CACHE, or the user's cache directory."""
+    """Return the download cache: $KNICKPOINT_CACHE, or the user's cache directory."""
     chosen = os.environ.get("KNICKPOINT_CACHE")
     return Path(chosen) if chosen else platformdirs.user_cache_path("knickpoint")

@@ -189,7 +189,7 @@ def _fix(document: YamlDocument, item: _PlacedError) -> str:
 
 
 def _convert(document: YamlDocument, item: _PlacedError, wanted: str) -> str:
-    """Say how to write a value of the wrong type."""
+    """Describe how to write a value of the wrong type."""
     spelling = "…" if is_secret(item.steps) else document.spellings.get(item.steps)
     if wanted == "text" and isinstance(item.value, bool | int | float):
         kind = "a truth value" if isinstance(item.value, bool) else "a number"
@@ -231,7 +231,7 @@ class Place:
         return self.tell(f"{self} {what}")
 
     def say(self, why: str, *value: object) -> str:
-        """Say what is written there, or another value if one is given, and why it cannot be."""
+        """Describe what is written there, or another value if one is given, and why it cannot be."""
         shown = self.document.show(self.steps, *(value or (self._written(),)))
         return self.fault(f"is {shown}, {why}")
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 
 def name_owner() -> str:
-    """Give who this is, as others are to read it: user@machine."""
+    """Return who this is, as others are to read it: user@machine."""
     try:
         user = getpass.getuser()
     except (KeyError, OSError):
@@ -21,7 +21,7 @@ def name_owner() -> str:
 
 
 def name_process(pid: int | str = "self") -> str:
-    """Give the name of a process of this machine.
+    """Return the name of a process of this machine.
 
     Raises:
         OSError: there is no such process any more.
@@ -35,7 +35,7 @@ def name_process(pid: int | str = "self") -> str:
 
 
 def is_known_gone(process: str) -> bool:
-    """Tell whether a process of that name has ended; of those of other machines nothing is known."""
+    """Return whether a process of that name has ended; of those of other machines nothing is known."""
     kernel, _, pid = process.rpartition("/")[0].rpartition("/")
     if kernel != _name_kernel():
         return False
@@ -48,7 +48,7 @@ def is_known_gone(process: str) -> bool:
 
 
 def _is_there(pid: int) -> bool:
-    """Tell whether a process is there, also where /proc hides those of other users (hidepid)."""
+    """Return whether a process is there, also where /proc hides those of other users (hidepid)."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

@@ -40,7 +40,7 @@ class Occasions(Sequence[Occasion]):
         self._masks: dict[Callable[[Occasion], bool], NDArray[np.bool_]] = {}
 
     def __len__(self) -> int:
-        """Give the number of occasions."""
+        """Return the number of occasions."""
         return len(self._occasions)
 
     @overload
@@ -50,33 +50,33 @@ class Occasions(Sequence[Occasion]):
     def __getitem__(self, number: slice) -> tuple[Occasion, ...]: ...
 
     def __getitem__(self, number: int | slice) -> Occasion | tuple[Occasion, ...]:
-        """Give one occasion, or several."""
+        """Return one occasion, or several."""
         return self._occasions[number]
 
     def __iter__(self) -> Iterator[Occasion]:
-        """Give one after the other."""
+        """Return one after the other."""
         return iter(self._occasions)
 
     @cached_property
     def nights(self) -> tuple[str, ...]:
-        """Give the night of each."""
+        """Return the night of each."""
         return tuple([one.night for one in self._occasions])
 
     @cached_property
     def trials(self) -> tuple[TrialId, ...]:
-        """Give the trial of each."""
+        """Return the trial of each."""
         return tuple([one.trial for one in self._occasions])
 
     @cached_property
     def releases(self) -> NDArray[np.integer]:
-        """Give the number of each one's release: equal numbers, equal releases."""
+        """Return the number of each one's release: equal numbers, equal releases."""
         numbers: dict[Release, int] = {}
         found = [numbers.setdefault(one.release, len(numbers)) for one in self._occasions]
         return np.array(found, dtype=int)
 
     @cached_property
     def are_of_different_trials(self) -> bool:
-        """Tell whether no two are of one trial, as is so of all that a history holds."""
+        """Return whether no two are of one trial, as is so of all that a history holds."""
         return len(set(self.trials)) == len(self)
 
     def mask(self, is_wanted: Callable[[Occasion], bool]) -> NDArray[np.bool_]:
@@ -115,7 +115,7 @@ class Columns:
         values: Iterable[float],
         iterations: Iterable[Sequence[float]],
     ) -> "Columns":
-        """Give the columns of as many places as values, and as many sequences of iterations."""
+        """Return the columns of as many places as values, and as many sequences of iterations."""
         kept = list(iterations)
         return cls(
             occasions,
@@ -126,20 +126,20 @@ class Columns:
         )
 
     def __len__(self) -> int:
-        """Give the number of values."""
+        """Return the number of values."""
         return len(self.values)
 
     @property
     def counts(self) -> list[int]:
-        """Give how many iterations each value has."""
+        """Return how many iterations each value has."""
         return [end - start for start, end in pairwise((0, *self.ends))]
 
     def occasion(self, number: int) -> Occasion:
-        """Give the occasion of a value."""
+        """Return the occasion of a value."""
         return self.occasions[self.places[number]]
 
     def iterations_of(self, number: int) -> tuple[float, ...]:
-        """Give the iterations of a value, in their order."""
+        """Return the iterations of a value, in their order."""
         start = self.ends[number - 1] if number else 0
         return tuple(self.iterations[start : self.ends[number]])
 
@@ -161,7 +161,7 @@ class Columns:
         )
 
     def cut(self, start: int, stop: int) -> "Columns":
-        """Give the values from `start` to before `stop`, both of them within the columns."""
+        """Return the values from `start` to before `stop`, both of them within the columns."""
         base = self.ends[start - 1] if start else 0
         ends = self.ends[start:stop]
         return Columns(
@@ -181,7 +181,7 @@ class ObservedSeries(Sequence[Observation]):
     columns: Columns
 
     def __len__(self) -> int:
-        """Give the number of observations."""
+        """Return the number of observations."""
         return len(self.columns)
 
     @overload
@@ -191,17 +191,17 @@ class ObservedSeries(Sequence[Observation]):
     def __getitem__(self, number: slice) -> tuple[Observation, ...]: ...
 
     def __getitem__(self, number: int | slice) -> Observation | tuple[Observation, ...]:
-        """Give one observation, or several."""
+        """Return one observation, or several."""
         if isinstance(number, slice):
             return tuple(map(self._make, range(len(self))[number]))
         return self._make(range(len(self))[number])
 
     def __iter__(self) -> Iterator[Observation]:
-        """Give one after the other."""
+        """Return one after the other."""
         return map(self._make, range(len(self)))
 
     def where(self, is_wanted: Callable[[Occasion], bool]) -> "ObservedSeries":
-        """Give those of some occasions."""
+        """Return those of some occasions."""
         wanted = self.columns.occasions.mask(is_wanted)[np.asarray(self.columns.places)]
         if wanted.all():
             return self
@@ -229,7 +229,7 @@ class Observations(Iterable[Observation]):
     series: tuple[ObservedSeries, ...]
 
     def __iter__(self) -> Iterator[Observation]:
-        """Give one after the other."""
+        """Return one after the other."""
         return chain.from_iterable(self.series)
 
 

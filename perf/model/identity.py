@@ -36,18 +36,18 @@ _PROSE = frozenset(
 
 
 def content_hash(value: object) -> str:
-    """Give the first 12 hex digits of the SHA-256 of a design value, or of a tuple of them."""
+    """Return the first 12 hex digits of the SHA-256 of a design value, or of a tuple of them."""
     text = json.dumps(canonical(value), sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()[:HASH_DIGITS]
 
 
 def named(value: File) -> Named:
-    """Give a configuration's name with its content hash, as trials carry it."""
+    """Return a configuration's name with its content hash, as trials carry it."""
     return Named(name=value.name, sha256=content_hash(value))
 
 
 def canonical(value: Any) -> JsonValue:  # noqa: ANN401  any field of a design value
-    """Give what the hash of a design value is made of, as plain values."""
+    """Return what the hash of a design value is made of, as plain values."""
     if is_dataclass(value):
         prose = _PROSE if isinstance(value, _FILES) else frozenset()
         inner = {

@@ -269,11 +269,11 @@ class Report:
     """Phases drawn over time."""
 
     def subject(self, name: str) -> Subject:
-        """Give a subject; a report that was checked has each that it names."""
+        """Return a subject; a report that was checked has each that it names."""
         return next(one for one in self.subjects if one.name == name)
 
     def workloads(self) -> frozenset[str]:
-        """Give the names of all workloads that it has figures of."""
+        """Return the names of all workloads that it has figures of."""
         spots = (spot for table in self.tables for _, _, spot in cells(table))
         return frozenset(
             (
@@ -286,7 +286,7 @@ class Report:
 
 
 def spot_of(table: PublishedTable, row: PublishedRow, column: PublishedColumn) -> Spot:
-    """Give the address of a cell; the row has the word over the column, and the cell over both."""
+    """Return the address of a cell; the row has the word over the column, and the cell over both."""
     parts = (table.at, column.at, row.at, row.cells.get(column.name, Spot()))
     given = {
         part.name: value
@@ -298,14 +298,14 @@ def spot_of(table: PublishedTable, row: PublishedRow, column: PublishedColumn) -
 
 
 def cells(table: PublishedTable) -> Iterator[tuple[PublishedRow, PublishedColumn, Spot]]:
-    """Give the cells of a table, each with its address, row by row."""
+    """Yield the cells of a table, each with its address, row by row."""
     for row in table.rows:
         for column in table.columns:
             yield row, column, spot_of(table, row, column)
 
 
 def figures_of(report: Report) -> Iterator[Reference]:
-    """Give the figures of a report whose metric may have a series, each with its source."""
+    """Yield the figures of a report whose metric may have a series, each with its source."""
     authors = ", ".join(report.authors)
     for table in report.tables:
         for row, column, spot in cells(table):
@@ -334,7 +334,7 @@ def figures_of(report: Report) -> Iterator[Reference]:
 
 
 def references_for(key: SeriesKey, references: Iterable[Reference]) -> tuple[Reference, ...]:
-    """Give the published figures that belong beside a series, in their order.
+    """Return the published figures that belong beside a series, in their order.
 
     Whatever its testbed, topology, config and engine are: the notes say what differs. A workload is
     known by its name, with any content hash and at any scale. What is of one host alone has none.

@@ -28,7 +28,7 @@ _WARM_UP_SHARE = 0.25
 
 
 def scale_down(workload: Workload, by: int) -> Workload:
-    """Give a workload `by` times smaller, under a name that says so.
+    """Return a workload `by` times smaller, under a name that says so.
 
     Raises:
         ValueError: the workload has no floors, and so is not made to be scaled.
@@ -49,12 +49,12 @@ def scale_down(workload: Workload, by: int) -> Workload:
 
 
 def unscaled_name(name: str) -> str:
-    """Give the name of the workload as it is written, of one that may be scaled down."""
+    """Return the name of the workload as it is written, of one that may be scaled down."""
     return _SCALED.sub("", name)
 
 
 def scale_of(name: str) -> int:
-    """Give how many times smaller than written a workload of this name is; 1 if it is not."""
+    """Return how many times smaller than written a workload of this name is; 1 if it is not."""
     found = _SCALED.search(name)
     return int(found.group(1)) if found else 1
 

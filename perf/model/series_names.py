@@ -30,7 +30,7 @@ _BOUNDS = {"lower": "lower bound of", "upper": "upper bound of"}
 
 
 def phase_words(phase: str) -> str:
-    """Say in which phase a value was measured."""
+    """Describe in which phase a value was measured."""
     operation, _, kind = phase.rpartition("-")
     # What stands beside it names the operation already.
     known = kind if operation in _OPERATIONS else phase

@@ -21,13 +21,13 @@ def escape_control_characters(text: str) -> str:
 
 
 def list_some(problems: Sequence[str]) -> list[str]:
-    """Give the first problems and how many there are beside them, one per line."""
+    """Return the first problems and how many there are beside them, one per line."""
     rest = len(problems) - _LISTED
     return [*problems[:_LISTED], *([f"… and {rest} more"] if rest > 0 else [])]
 
 
 def list_faults(error: ValidationError) -> list[str]:
-    """Say all that is wrong with a document, one field per line, without its values."""
+    """List all that is wrong with a document, one field per line, without its values."""
     return [
         f"{'.'.join(printable(str(step)) for step in fault['loc']) or 'whole file'}: {fault['msg']}"
         for fault in error.errors(include_url=False, include_input=False)
@@ -35,7 +35,7 @@ def list_faults(error: ValidationError) -> list[str]:
 
 
 def format_duration(seconds: float) -> str:
-    """Give a duration as people say it: 42 s, 3 min 05 s, 2 h 10 min."""
+    """Return a duration as people say it: 42 s, 3 min 05 s, 2 h 10 min."""
     whole = max(0, round(seconds))
     if whole < 60:  # noqa: PLR2004  seconds in a minute
         return f"{whole} s"

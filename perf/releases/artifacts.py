@@ -64,7 +64,7 @@ def _say_nothing(_: str) -> None:
 
 
 def find_release(system: HasReleases, version: str) -> Release:
-    """Give a system's release of this version.
+    """Return a system's release of this version.
 
     Raises:
         UsageError: there is none; the message names the nearest.
@@ -83,7 +83,7 @@ def find_release(system: HasReleases, version: str) -> Release:
 def fetch(
     system: HasReleases, release: Release, *, tell: Callable[[str], None] = _say_nothing
 ) -> Artifact:
-    """Give the release's artifact: a verified copy in the cache, or the first origin that has it.
+    """Return the release's artifact: a verified copy in the cache, or the first origin that has it.
 
     A local copy that `copy_variable` names is the only origin. `tell` hears of progress.
 

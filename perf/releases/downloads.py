@@ -105,7 +105,7 @@ def _say(error: Exception) -> str:
 
 
 def published_digest(checksum: str, *, tell: Callable[[str], None], work_dir: Path) -> str:
-    """Give the digest that `checksum` names: the digest itself, or the first word behind its URL.
+    """Return the digest that `checksum` names: the digest itself, or the first word behind its URL.
 
     Raises:
         Unreachable: the URL cannot be read.

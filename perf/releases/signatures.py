@@ -54,7 +54,7 @@ def verify_signature(
 
 
 def find_gpg() -> str:
-    """Give the path of gpg.
+    """Return the path of gpg.
 
     Raises:
         ReleaseError: there is none here.
@@ -69,7 +69,7 @@ def find_gpg() -> str:
 
 
 def _find_fault(said: str, signer: str) -> str:
-    """Say why what gpg said is not enough; nothing if it is."""
+    """Describe why what gpg said is not enough; nothing if it is."""
     lines = [line.split() for line in said.splitlines() if line.startswith("[GNUPG:] ")]
     told = {words[1] for words in lines if len(words) > 1}
     if faults := [f"{why} ({word})" for word, why in _FAULTS.items() if word in told]:

@@ -65,7 +65,7 @@ class Node:
         return str(Path(self.work_dir).parents[1])
 
     def pinned(self, command: Sequence[str]) -> tuple[str, ...]:
-        """Give the command as it runs on the node's cores and memory, if the testbed names any."""
+        """Return the command as it runs on the node's cores and memory, if the testbed names any."""
         return pin(command, self.cores, self.numa_node)
 
 
@@ -155,11 +155,11 @@ class System(Protocol):
     sessions: ClassVar[Sessions]
 
     def releases(self) -> tuple[Release, ...]:
-        """Give the known releases, oldest first within each line."""
+        """Return the known releases, oldest first within each line."""
         ...
 
     def origins(self, release: Release) -> tuple[Origin, ...]:
-        """Give the places from which the release's artifact may be fetched, best first."""
+        """Return the places from which the release's artifact may be fetched, best first."""
         ...
 
     def install(self, node: Node, cluster: Cluster) -> None:
@@ -179,7 +179,7 @@ class System(Protocol):
         ...
 
     def is_running(self, node: Node) -> bool:
-        """Say whether the node's server process lives."""
+        """Return whether the node's server process lives."""
         ...
 
     def stop(self, node: Node, *, force: bool) -> None:
@@ -191,15 +191,15 @@ class System(Protocol):
         ...
 
     def ports(self) -> tuple[int, ...]:
-        """Give the TCP ports that a node listens on at its own address."""
+        """Return the TCP ports that a node listens on at its own address."""
         ...
 
     def logs(self, node: Node) -> tuple[str, ...]:
-        """Give the paths of the node's log files, the most telling first."""
+        """Return the paths of the node's log files, the most telling first."""
         ...
 
     def target(self, cluster: Cluster, *, consistency: str, timeout_s: float) -> Target:
-        """Give what a client needs to connect."""
+        """Return what a client needs to connect."""
         ...
 
 
@@ -230,7 +230,7 @@ class ChecksLayout(Protocol):
     """A system whose configs may say how tables are laid out."""
 
     def check_layout(self, layout: Mapping[str, JsonValue]) -> tuple[str, ...]:
-        """Give what is wrong with a layout, each as "key: what, what next"; nothing is connected."""
+        """Return what is wrong with a layout, each as "key: what, what next"; nothing is connected."""
         ...
 
 
@@ -239,7 +239,7 @@ class ChecksAccess(Protocol):
     """A system whose servers can ask clients for an account, or speak TLS."""
 
     def check_access(self, access: Access) -> tuple[str, ...]:
-        """Give what its servers cannot do, each as "key: what, what next"; nothing is connected."""
+        """Return what its servers cannot do, each as "key: what, what next"; nothing is connected."""
         ...
 
 
@@ -248,7 +248,7 @@ class RunsParts(Protocol):
     """A system that runs several servers on one host, for topologies with shards."""
 
     def parts(self, topology: Topology) -> tuple[tuple[ServerPart, ...], ...]:
-        """Give the servers of each server host, in the order of the hosts."""
+        """Return the servers of each server host, in the order of the hosts."""
         ...
 
 
@@ -275,7 +275,7 @@ class KnowsVersion(Protocol):
     """A system that can ask its nodes which release they really run."""
 
     def running_versions(self, cluster: Cluster) -> tuple[tuple[str, str], ...]:
-        """Give (node name, version) for each node of a serving cluster."""
+        """Return (node name, version) for each node of a serving cluster."""
         ...
 
 
@@ -284,7 +284,7 @@ class WantsTuning(Protocol):
     """A system whose releases ask for server hosts of a tuning of their own."""
 
     def tuning(self, release: Release) -> str:
-        """Give the name of the tuning profile (infra/tuning/) that a release is to run under."""
+        """Return the name of the tuning profile (infra/tuning/) that a release is to run under."""
         ...
 
 
@@ -293,7 +293,7 @@ class ReportsFacts(Protocol):
     """A system with facts of its own that can move a number, for example its Java runtime."""
 
     def facts(self, cluster: Cluster) -> tuple[Fact, ...]:
-        """Give the facts of each installed node."""
+        """Return the facts of each installed node."""
         ...
 
 
@@ -324,5 +324,5 @@ class ReportsTelemetry(Protocol):
 
 
 def name_profile(system: System, release: Release) -> str:
-    """Give the profile that servers of a release are to run under."""
+    """Return the profile that servers of a release are to run under."""
     return system.tuning(release) if isinstance(system, WantsTuning) else SERVER

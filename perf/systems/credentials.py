@@ -56,7 +56,7 @@ class Login:
 
 
 def read_login(access: Access | None) -> Login | None:
-    """Give the account of all clients with its password; None where there is none.
+    """Return the account of all clients with its password; None where there is none.
 
     Raises:
         AccessError: the password cannot be had as `access` says.
@@ -91,7 +91,7 @@ def prove_access(access: Access | None) -> None:
 
 
 def open_tls(access: Access | None) -> ssl.SSLContext | None:
-    """Give what encrypts a client's connections; None where they are not encrypted.
+    """Return what encrypts a client's connections; None where they are not encrypted.
 
     At least TLS 1.2; a server must show a certificate for the very address at which it is reached.
 
@@ -117,7 +117,7 @@ def open_tls(access: Access | None) -> ssl.SSLContext | None:
 
 @contextmanager
 def own_certificate(tls: Tls) -> Iterator[str | None]:
-    """Give the path of a file with the client's certificate and key, which is on no disk; None: none.
+    """Yield the path of a file with the client's certificate and key, which is on no disk; None: none.
 
     Raises:
         AccessError: a file cannot be read, others may use the key, or the two do not fit together.
@@ -186,7 +186,7 @@ def _why_no_tls(error: OSError, tls: Tls, address: str) -> str:
 
 
 def refuse_account(access: Access | None, address: str, port: int) -> AccountRefused:
-    """Give the error of a client whom a server does not let in."""
+    """Return the error of a client whom a server does not let in."""
     where = f"{address}:{port}"
     if access is None or access.username is None:
         why = "the server asks for an account; set access.username, and where its password is"
@@ -210,7 +210,7 @@ def _read_private(what: str, path: str, rest: str) -> bytes:
 
 
 def why_not_private(owner: int, mode: int, user: int) -> str:
-    """Say why a file may be used by others than `user`, by their ids; nothing if none may."""
+    """Describe why a file may be used by others than `user`, by their ids; nothing if none may."""
     if owner not in {user, 0}:
         return "belongs to another user; it must belong to the one that runs this, or to root"
     return f"may be used by others (mode {mode:04o}); chmod 600 it" if mode & _OTHERS else ""

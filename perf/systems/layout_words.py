@@ -17,7 +17,7 @@ class OneOf:
     words: tuple[str, ...]
 
     def refuse(self, value: JsonValue) -> str:
-        """Say why a value may not be; nothing if it may."""
+        """Describe why a value may not be; nothing if it may."""
         return "" if value in self.words else _say(value, self.words)
 
 
@@ -28,7 +28,7 @@ class SomeOf:
     words: tuple[str, ...]
 
     def refuse(self, value: JsonValue) -> str:
-        """Say why a value may not be; nothing if it may."""
+        """Describe why a value may not be; nothing if it may."""
         if not isinstance(value, list):
             return f"is {value!r}; write a list of: {', '.join(self.words)}"
         for place, one in enumerate(value):
@@ -47,7 +47,7 @@ class Number:
     most: int
 
     def refuse(self, value: JsonValue) -> str:
-        """Say why a value may not be; nothing if it may."""
+        """Describe why a value may not be; nothing if it may."""
         if type(value) is int and self.least <= value <= self.most:
             return ""
         return f"is {value!r}; set a whole number from {self.least} to {self.most}"
@@ -58,7 +58,7 @@ Words: TypeAlias = Mapping[str, OneOf | SomeOf | Number]
 
 
 def find_wrong_words(layout: Mapping[str, JsonValue], words: Words) -> list[str]:
-    """Give what is wrong with each key of a layout by itself, as "key: what, what next"."""
+    """Return what is wrong with each key of a layout by itself, as "key: what, what next"."""
     problems = []
     for key, value in layout.items():
         if key not in words:

@@ -53,7 +53,7 @@ class ServerProcess(ABC):
                 raise StepFailed("start", node.name, "the server process ended", tail)
 
     def is_running(self, node: Node) -> bool:
-        """Say whether the node's server process lives."""
+        """Return whether the node's server process lives."""
         return running_pid(node.remote, node.pid_file) is not None
 
     def stop(self, node: Node, *, force: bool) -> None:

@@ -8,7 +8,7 @@ from perf.systems.contract import StandsIn, System
 
 
 def names() -> tuple[str, ...]:
-    """Give the names of all systems, without importing any of them."""
+    """Return the names of all systems, without importing any of them."""
     folders = files("perf.systems").iterdir()
     return tuple(sorted(folder.name for folder in folders if (folder / "system.py").is_file()))
 

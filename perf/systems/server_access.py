@@ -15,7 +15,7 @@ _PRIVATE = ("-maxdepth", "0", "-type", "f", "-not", "-perm", "/077")
 
 
 def asks_clients(tls: Tls) -> bool:
-    """Say whether clients show a certificate."""
+    """Return whether clients show a certificate."""
     return tls.certificate_file is not None
 
 

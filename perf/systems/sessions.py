@@ -36,7 +36,7 @@ class SensorSession(Session, Protocol):
         ...
 
     def read_latest(self, device_id: str, count: int) -> Sequence[SensorReading]:
-        """Give the newest readings of a device, newest first."""
+        """Return the newest readings of a device, newest first."""
         ...
 
 
@@ -73,7 +73,7 @@ class KeyValueSession(Session, Protocol):
         ...
 
     def get(self, key: str) -> Values | None:
-        """Give the values of a record; None if there is none."""
+        """Return the values of a record; None if there is none."""
         ...
 
 
@@ -102,7 +102,7 @@ class DevopsSession(Session, Protocol):
         ...
 
     def can_ask(self, operation: Operation) -> bool:
-        """Say whether the system can be asked queries of this type."""
+        """Return whether the system can be asked queries of this type."""
         ...
 
     def ask(self, query: Query) -> Sequence[Group]:

@@ -16,7 +16,7 @@ FITS = "data-fits-into-memory"
 def find_fitting_data(
     workload: Workload, topology: Topology, facts: Iterable[Fact], servers: Iterable[str]
 ) -> tuple[Reason, ...]:
-    """Say that data which is to exceed memory does not: it is no fault, but decides what is measured.
+    """State that data which is to exceed memory does not: it is no fault, but decides what is measured.
 
     `facts` are those of hosts, `servers` the names of the hosts that servers run on. Data is counted as
     the workload counts it, times the copies, over the hosts; what a system adds or compresses is not

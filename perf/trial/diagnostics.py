@@ -67,7 +67,7 @@ class _Phase:
     def samples(
         self, metric: Metric, figures: Figures, unit: float, statistic: str = "mean"
     ) -> Iterator[Sample]:
-        """Give the total of all nodes, then each node's share of it."""
+        """Yield the total of all nodes, then each node's share of it."""
         if figures:
             yield self.sample(metric, statistic, sum(figures.values()) * unit)
             for node, value in figures.items():
@@ -82,7 +82,7 @@ def summarize_windows(
     counters: Sequence[Counter],
     row_bytes: Mapping[str, float],
 ) -> Diagnostics:
-    """Give the diagnostics of every phase that has windows.
+    """Return the diagnostics of every phase that has windows.
 
     `row_bytes` is the payload per row of the phases whose operations store rows and do nothing else.
     """
@@ -134,13 +134,13 @@ def _costs(phase: _Phase, payload_bytes_per_row: float) -> Iterator[Sample | Rea
 
 
 def _rows(phase: _Phase) -> float:
-    """Give the rows of what completed in the windows; rows are counted by when it was to start."""
+    """Return the rows of what completed in the windows; rows are counted by when it was to start."""
     counts = phase.counts
     return counts[COMPLETED_IN_WINDOW] * counts[ROWS] / max(1, counts[Answer.COMPLETED])
 
 
 def _pauses(phase: _Phase) -> Iterator[Sample | Reason]:
-    """Give ms of pause per second of each node, and their mean: a node's pauses are its own."""
+    """Yield ms of pause per second of each node, and their mean: a node's pauses are its own."""
     figures, remarks = _growth(phase, GC_PAUSE.name, lambda look: _levels(look, GC_PAUSE_S))
     yield from remarks
     lasted_s, _ = _growth(phase, GC_PAUSE.name, _node_seconds)
@@ -195,7 +195,7 @@ def _of_processes(figure: str, look: Snapshot) -> Figures:
 
 
 def _sent_bytes(look: Snapshot) -> Figures:
-    """Give what the hosts of servers sent; a host of clients alone is none of them."""
+    """Return what the hosts of servers sent; a host of clients alone is none of them."""
     servers = {process.host for process in look.processes}
     return {usage.host: usage.sent_bytes for usage in look.hosts if usage.host in servers}
 

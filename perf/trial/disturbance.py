@@ -41,7 +41,7 @@ class Measured:
 
 
 def find_worst(found: Iterable[Measured]) -> Iterator[Reason]:
-    """Give the worst of each kind of what is above its limit."""
+    """Yield the worst of each kind of what is above its limit."""
     worst: dict[str, Measured] = {}
     for one in found:
         known = worst.get(one.kind)
@@ -68,7 +68,7 @@ def find_disturbances(
 
 
 def host_shares(window: Window, engine_cpu_s: Mapping[str, float]) -> tuple[HostShares, ...]:
-    """Give the shares of each host that both looks saw; `engine_cpu_s` is by host name.
+    """Return the shares of each host that both looks saw; `engine_cpu_s` is by host name.
 
     The kernel counts a host's time in ticks and a process's exactly, so a share of the cores may come
     out a little below zero or above one; it is 0 or 1 then.
@@ -106,7 +106,7 @@ def _share_of_cores(cpu_s: float, available_s: float) -> float:
 
 
 def _engine_cpu_s(window: Window, outcome: LoadOutcome) -> Mapping[str, float]:
-    """Give the CPU time that engines used within a window, by host.
+    """Return the CPU time that engines used within a window, by host.
 
     Engines say what they used in their iterations; the looks lie a little outside of these, so their
     use is carried on at the same rate to the edges of the window.

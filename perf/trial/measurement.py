@@ -310,7 +310,7 @@ def _missing(why: str) -> Reason:
 
 
 def describe_counted(workload: Workload, phase: CountedPhase) -> str:
-    """Say what a phase of the sequence does."""
+    """Describe what a phase of the sequence does."""
     return (
         f"{phase.name}: {operations_of(workload, phase)} × {phase.operation.value}, closed loop, "
         f"{phase.in_flight} in flight per engine process"
@@ -318,7 +318,7 @@ def describe_counted(workload: Workload, phase: CountedPhase) -> str:
 
 
 def describe_load(workload: Workload) -> str:
-    """Say what will be offered, one line per measured phase."""
+    """Describe what will be offered, one line per measured phase."""
     return "\n".join(
         f"{phase.name}: {_name_mix(workload.mix_of(phase))}, {_how(phase)}; "
         f"{phase.iterations} × {phase.iteration_s:g} s, each after "

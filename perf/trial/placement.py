@@ -45,7 +45,7 @@ def place_nodes(deployment: Deployment, run_dir: Path) -> tuple[Node, ...]:
 
 
 def _parts(deployment: Deployment) -> tuple[tuple[ServerPart | None, ...], ...]:
-    """Give what runs on each server host: one server that does all, or parts."""
+    """Return what runs on each server host: one server that does all, or parts."""
     topology, name = deployment.topology, deployment.experiment.system
     if topology.shards is None:
         return ((None,),) * topology.servers
@@ -80,7 +80,7 @@ def place_hosts(deployment: Deployment, run_dir: Path) -> PlacedHosts:
 
 
 def place(deployment: Deployment, release: Release, artifact: Artifact, run_dir: Path) -> Cluster:
-    """Give the cluster that a trial of this release deploys."""
+    """Return the cluster that a trial of this release deploys."""
     placed = place_hosts(deployment, run_dir)
     return Cluster(
         release=release,

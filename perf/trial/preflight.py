@@ -180,7 +180,7 @@ def find_full_disks(cluster: Cluster) -> tuple[Reason, ...]:
 
 
 def _read_room(remote: Remote, directory: str) -> tuple[int, str]:
-    """Give the free MB of the file system of a directory, and where it is mounted."""
+    """Return the free MB of the file system of a directory, and where it is mounted."""
     # The directory may not exist yet: ask for its nearest existing parent.
     script = 'd=$1; while [ ! -e "$d" ]; do d=$(dirname "$d"); done; df -Pk "$d" | tail -n 1'
     fields = remote.run(["sh", "-c", script, "disk", directory]).stdout.split()

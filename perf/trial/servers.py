@@ -161,7 +161,7 @@ class Servers:
 
     @contextmanager
     def naming_the_dead(self) -> Iterator[None]:
-        """Say of a step that failed because a server process has ended that it has.
+        """Describe of a step that failed because a server process has ended that it has.
 
         Raises:
             NodeDied: in place of the failure that came of it.
@@ -187,7 +187,7 @@ class Servers:
         return NodeDied(step, node.name, "its server process ended", self.tail(node))
 
     def tail(self, node: Node) -> str:
-        """Give the last lines of a node's most telling log."""
+        """Return the last lines of a node's most telling log."""
         return read_tail(node.remote, self.system.logs(node)[0])
 
     def clean_up(self, staged: Path) -> tuple[str, ...]:

@@ -77,7 +77,7 @@ done
 
 @contextmanager
 def open_snapshots(system: System, cluster: Cluster) -> Iterator[tuple[Callable[[], Snapshot], str]]:
-    """Give a function that looks at all hosts at once, then at what the nodes say of themselves.
+    """Return a function that looks at all hosts at once, then at what the nodes say of themselves.
 
     With it comes why the nodes cannot be asked at all, if so; that is missing from each look as well.
 

@@ -90,7 +90,7 @@ def find_lost_time(stages: Sequence[Stage], outcome: LoadOutcome, timeout_s: flo
 
 
 def find_remarks(stages: Sequence[Stage], outcome: LoadOutcome) -> tuple[Reason, ...]:
-    """Say what a reader must know of a load that is valid all the same.
+    """Describe what a reader must know of a load that is valid all the same.
 
     A warm-up whose least and greatest length are one was never asked to end by rule.
     """
@@ -118,7 +118,7 @@ def judge_step(
     limits: Validity,
     objective_ms: float | None,
 ) -> LoadStep:
-    """Say how one offered load of a ladder (without objective) or of a search went.
+    """Describe how one offered load of a ladder (without objective) or of a search went.
 
     A load of a search that was offered in full and answered within the objective held, however the
     client did: a client that is late, busy or starved makes response times longer, never shorter. In
@@ -215,7 +215,7 @@ def _misses(
 def _say_too_many(
     where: str, totals: Mapping[str, int], prefixes: tuple[str, ...], limit: float
 ) -> str | None:
-    """Say how many operations ended in one of these ways; None if they are not above the limit."""
+    """Describe how many operations ended in one of these ways; None if they are not above the limit."""
     attempted = totals.get(ATTEMPTED, 0)
     found = {name: n for name, n in totals.items() if n and name.startswith(prefixes)}
     share = sum(found.values()) / attempted if attempted else 0.0
@@ -270,7 +270,7 @@ def _shortfall(figures: PhaseFigures, limits: Validity) -> Iterator[Reason]:
 
 
 def _is_held_up(figures: PhaseFigures) -> bool:
-    """Say whether waiting for slots explains all that was not sent in time.
+    """Return whether waiting for slots explains all that was not sent in time.
 
     What the server holds up at the end of a window waits for a slot; what the client has not got
     round to does not. That most operations of the whole window waited would ask too much: after a

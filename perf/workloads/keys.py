@@ -46,7 +46,7 @@ _SUMMED = 64
 
 
 def hash_number(number: int) -> int:
-    """Give YCSB's hash of a number: FNV over its eight octets, lowest first, without the sign.
+    """Return YCSB's hash of a number: FNV over its eight octets, lowest first, without the sign.
 
     It is FNV-1a (xor, then multiply), by G. Fowler, L. C. Noll and K.-P. Vo, in 64 bits.
     """
@@ -57,7 +57,7 @@ def hash_number(number: int) -> int:
 
 
 def zeta(items: int, theta: float = THETA) -> float:
-    """Give the sum of r^-theta for r from 1 to `items`, to about 14 digits, in constant time.
+    """Return the sum of r^-theta for r from 1 to `items`, to about 14 digits, in constant time.
 
     By Euler and Maclaurin: what lies between two far ends of the sum is an integral, half of both ends,
     and corrections by the first and the third derivative.
@@ -76,7 +76,7 @@ class Zipfian:
     theta: float = THETA
 
     def rank(self, unit: float, items: int | None = None, zeta_items: float | None = None) -> int:
-        """Give the rank that a float in [0, 1) chooses, over `items` ranks, where they have grown."""
+        """Return the rank that a float in [0, 1) chooses, over `items` ranks, where they have grown."""
         total = self.zeta_items if zeta_items is None else zeta_items
         scaled = unit * total
         if scaled < 1.0:
@@ -147,7 +147,7 @@ class ScrambledZipfian:
                 return index
 
     def place(self, rank: int) -> int:
-        """Give the index in the key range on which a rank falls."""
+        """Return the index in the key range on which a rank falls."""
         return hash_number(rank) % (self.records + self.widened + 1)
 
 
@@ -167,7 +167,7 @@ class Latest:
 
 
 def make_chooser(records: Ycsb, *, stored: int, insert_share: float, engine_count: int) -> Chooser:
-    """Give the chooser of one engine, where `stored` records are there before the first operation.
+    """Return the chooser of one engine, where `stored` records are there before the first operation.
 
     `insert_share` is the share of inserts among all operations. How many inserts to expect, which
     widens the zipfian's key range, YCSB reads from its property operationcount, even where a run ends
@@ -186,19 +186,19 @@ def make_chooser(records: Ycsb, *, stored: int, insert_share: float, engine_coun
 
 
 def insert_share(mix: Mapping[Operation, float]) -> float:
-    """Give the share of inserts in a mix of weights."""
+    """Return the share of inserts in a mix of weights."""
     # From left to right: Python 3.12 has a sum() that corrects what is lost, and choices would differ.
     *_, total = accumulate(mix.values())
     return mix.get(Operation.INSERT, 0.0) / total
 
 
 def _below(limit: int, bits: int) -> int:
-    """Give a number in [0, limit) from 64 random bits; their bias is below limit / 2⁶⁴."""
+    """Return a number in [0, limit) from 64 random bits; their bias is below limit / 2⁶⁴."""
     return bits * limit >> 64
 
 
 def _next(state: int, place: int) -> int:
-    """Give a further random word of a choice; `state` is its first."""
+    """Return a further random word of a choice; `state` is its first."""
     return mix((state + place * GAMMA) & MASK)
 
 

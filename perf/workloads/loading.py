@@ -24,7 +24,7 @@ def preload_rows(workload: Workload) -> int:
 
 
 def row_bytes(workload: Workload) -> float:
-    """Give the payload of a row on average, in bytes; exactly for sensor and YCSB."""
+    """Return the payload of a row on average, in bytes; exactly for sensor and YCSB."""
     match workload.records:
         case Sensor() as records:
             return records.payload_bytes
@@ -39,14 +39,14 @@ def row_bytes(workload: Workload) -> float:
 
 
 def devops_stored(records: Devops) -> Stored:
-    """Give what must be stored once all rows of the devops workload are: 8 bytes for each value."""
+    """Return what must be stored once all rows of the devops workload are: 8 bytes for each value."""
     rows = devops_rows(records)
     values = rows // len(TABLES) * VALUES_PER_HOST
     return Stored(rows=rows, payload_bytes=_VALUE_BYTES * values)
 
 
 def writes_only(operations: Sequence[Operation]) -> bool:
-    """Say whether these operations store whole rows, and do nothing else."""
+    """Return whether these operations store whole rows, and do nothing else."""
     return all(operation in WRITES for operation in operations)
 
 

@@ -8,7 +8,7 @@ _ROUNDS = 3
 
 
 def permute(place: int, size: int, order: int) -> int:
-    """Give the number in [0, size) that stands at a place in [0, size) of an order, which is 64 bits.
+    """Return the number in [0, size) that stands at a place in [0, size) of an order, which is 64 bits.
 
     Steps that can each be undone permute the next power of two; what falls outside is permuted again.
     """

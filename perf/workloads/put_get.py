@@ -37,7 +37,7 @@ _KEY_STREAM, _VALUE_STREAM, _ORDER_STREAM = 60, 61, 62
 
 
 def key_name(records: PutGet, seed: int, index: int) -> str:
-    """Give the key of an index: no two have the same."""
+    """Return the key of an index: no two have the same."""
     state = word(stream(seed, _KEY_STREAM), index)  # a permutation of 64 bits
     digits = f"{state:016x}"
     while len(digits) < records.key_bytes:

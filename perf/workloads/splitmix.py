@@ -13,7 +13,7 @@ UNIT = 2.0**-53
 
 
 def mix(state: int) -> int:
-    """Give the word of a state; both are 64 bits, without sign."""
+    """Return the word of a state; both are 64 bits, without sign."""
     state = ((state ^ (state >> 30)) * 0xBF58476D1CE4E5B9) & MASK
     state = ((state ^ (state >> 27)) * 0x94D049BB133111EB) & MASK
     return state ^ (state >> 31)
@@ -21,15 +21,15 @@ def mix(state: int) -> int:
 
 @lru_cache(maxsize=64)
 def stream(seed: int, purpose: int) -> int:
-    """Give the stream of a purpose: counters of different purposes never meet."""
+    """Return the stream of a purpose: counters of different purposes never meet."""
     return mix((mix((seed + GAMMA) & MASK) + purpose * GAMMA) & MASK)
 
 
 def word(stream: int, place: int) -> int:
-    """Give word number `place` of a stream, from 0."""
+    """Return word number `place` of a stream, from 0."""
     return mix((stream + (place + 1) * GAMMA) & MASK)
 
 
 def unit(stream: int, place: int) -> float:
-    """Give word number `place` of a stream as a float in [0, 1)."""
+    """Return word number `place` of a stream as a float in [0, 1)."""
     return (word(stream, place) >> 11) * UNIT

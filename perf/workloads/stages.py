@@ -90,14 +90,14 @@ def _interleave(phases: Sequence[Measurement]) -> tuple[Stage, ...]:
 
 
 def searches(workload: Workload) -> tuple[tuple[Measurement, SearchLoad], ...]:
-    """Give the measured phases that look for the highest load, each with its search."""
+    """Return the measured phases that look for the highest load, each with its search."""
     return tuple(
         (phase, phase.load) for phase in workload.measurements if isinstance(phase.load, SearchLoad)
     )
 
 
 def search_stage(phase: Measurement, search: SearchLoad, step: int, offered_load: float) -> Stage:
-    """Give step number `step` (from 1) of a search, at `offered_load` operations per second."""
+    """Return step number `step` (from 1) of a search, at `offered_load` operations per second."""
     load = _open_loop(search, offered_load)
     iterations = tuple(range(1, phase.iterations + 1))
     return _stage(phase, f"{phase.name}-{step:02d}", load, iterations)

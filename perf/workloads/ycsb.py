@@ -45,7 +45,7 @@ _CHOICE_STREAM, _CHANGED_STREAM, _LENGTH_STREAM, _STREAMS_PER_RUN = 41, 42, 43, 
 
 
 def key_name(records: Ycsb, number: int) -> str:
-    """Give the key of record number `number`, as CoreWorkload.buildKeyName does."""
+    """Return the key of record number `number`, as CoreWorkload.buildKeyName does."""
     shown = number if records.insert_order == "ordered" else hash_number(number)
     return f"{_PREFIX}{shown:0{records.zero_padding}d}"
 
@@ -66,7 +66,7 @@ def make_field(records: Ycsb, seed: int, key: str, field: int, version: int) -> 
 
 
 def updated_version(number: int) -> int:
-    """Give the version that operation `number` writes: never that of a new record, until it wraps."""
+    """Return the version that operation `number` writes: never that of a new record, until it wraps."""
     return number + 1
 
 
@@ -127,7 +127,7 @@ class Ends:
         self._lock = threading.Lock()
 
     def can_be(self, first_key: str, came: int) -> bool:
-        """Say whether a scan from a record that was always there can have ended after `came`."""
+        """Return whether a scan from a record that was always there can have ended after `came`."""
         with self._lock:
             before = self._least.get(first_key, came)
             least = {**self._least, first_key: min(before, came)}
@@ -168,7 +168,7 @@ def _record_state(seed: int, key: str) -> int:
 
 
 def _find_rest(state: int, field: int, shown: int) -> int:
-    """Give where in the pool the rest of a field begins; `shown` are the bytes of its version."""
+    """Return where in the pool the rest of a field begins; `shown` are the bytes of its version."""
     return mix(state ^ (field << 8 * _VERSION_BYTES | shown)) >> _PLACE_SHIFT
 
 

@@ -52,7 +52,7 @@ class GitHubPullRequest:
         self._found: PullRequest | None = None
 
     def head(self) -> str:
-        """Give the commit at the head of the pull request."""
+        """Return the commit at the head of the pull request."""
         with self._connection.explained(
             "read the pull request", "the token needs `pull-requests: read`"
         ):
@@ -88,7 +88,7 @@ class GitHubPullRequest:
         return self._connection.repeat(lambda: self._settle(check), "write the check run", _CHECKING)
 
     def has_result(self, check: Check) -> bool:
-        """Tell whether a last resort comes too late."""
+        """Return whether a last resort comes too late."""
         return self._read(check, lambda runs: has_result(runs, check))
 
     def _read(self, check: Check, use: Callable[[list[ExistingRun]], _T]) -> _T:
@@ -117,7 +117,7 @@ class GitHubPullRequest:
         return plan_comment(self._mark_minimised(own), message, always=always)
 
     def _mark_minimised(self, own: Sequence[Existing]) -> Sequence[Existing]:
-        """Tell which are minimised already; REST does not say it."""
+        """Describe which are minimised already; REST does not say it."""
         if not own:
             return own
         of_node = {self._comments[one.id].node_id: one for one in own[-_MOST_NODES:]}

@@ -63,7 +63,7 @@ class Retry(github.GithubRetry):
     _NOT_DONE: ClassVar[frozenset[int]] = frozenset({_FORBIDDEN, TOO_MANY})
 
     def is_retry(self, method: str, status_code: int, has_retry_after: bool = False) -> bool:  # noqa: FBT001, FBT002
-        """Tell whether it may be sent again."""
+        """Return whether it may be sent again."""
         if method == "POST":
             return status_code in self._NOT_DONE
         return super().is_retry(method, status_code, has_retry_after)
@@ -97,7 +97,7 @@ class Retry(github.GithubRetry):
 
 
 def build_retry(patience: RetryPolicy) -> Retry:
-    """Give the rules to PyGithub."""
+    """Return the rules to PyGithub."""
     return Retry(
         total=patience.tries - 1,
         raise_on_status=False,  # PyGithub reads the last answer, and says more than "too many"
@@ -184,7 +184,7 @@ class GitHubConnection:
         return data
 
     def check_made(self, made: Written) -> str:
-        """Give the address of what was written; of another login, nothing would find it again.
+        """Return the address of what was written; of another login, nothing would find it again.
 
         Raises:
             LookupError: what answered is of something else.
@@ -253,7 +253,7 @@ class GitHubConnection:
 
 
 def find_login(made: Written | Reaction) -> str:
-    """Give who wrote it; nobody if the account is gone, which PyGithub's types do not know of."""
+    """Return who wrote it; nobody if the account is gone, which PyGithub's types do not know of."""
     return getattr(made.user, "login", "")
 
 
@@ -271,7 +271,7 @@ def unsure() -> Iterator[None]:
 
 
 def _describe(error: BaseException | None) -> str:
-    """Say what GitHub said, in a line; never more, since others may have written it."""
+    """Describe what GitHub said, in a line; never more, since others may have written it."""
     if isinstance(error, GithubException):
         data = error.data if isinstance(error.data, dict) else {}
         of_graphql = [one.get("message") for one in data.get("errors", []) if isinstance(one, dict)]

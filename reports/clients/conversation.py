@@ -50,7 +50,7 @@ class GitHubConversation:
                 return False
 
     def is_accepted(self) -> bool:
-        """Tell whether we have accepted the comment before: a reaction of ours is on it."""
+        """Return whether we have accepted the comment before: a reaction of ours is on it."""
         with self._connection.explained("read the reactions", "the token needs `issues: read`"):
             author = self._connection.find_author()
             return any(
@@ -68,7 +68,7 @@ class GitHubConversation:
         self._connection.repeat(act, "react to the comment", _COMMENTING)
 
     def describe_pull(self) -> dict[str, str]:
-        """Give number, head and origin of the pull request, as inputs of a workflow.
+        """Return number, head and origin of the pull request, as inputs of a workflow.
 
         It is a stranger's unless its head is on a branch of the repository itself.
         """

@@ -85,12 +85,12 @@ class GitHubIssues:
 
 
 def describe_change(step: Change) -> str:
-    """Say in a word what becomes of an issue."""
+    """Describe in a word what becomes of an issue."""
     return {None: "rewrote", True: "reopened", False: "closed"}[step.is_open]
 
 
 def _is_pull_request(issue: Issue) -> bool:
-    """Tell whether it is a pull request, which GitHub lists among the issues.
+    """Return whether it is a pull request, which GitHub lists among the issues.
 
     By its address, which is in the listing: the field that says so is missing for an issue, and to ask
     for it would be a request for each.

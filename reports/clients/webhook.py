@@ -143,7 +143,7 @@ class Webhook:
         self._sleep(pause_s)
 
     def _redact(self, text: str) -> str:
-        """Give what a server said, in a short line, without any part of the address."""
+        """Return what a server said, in a short line, without any part of the address."""
         parts = urlsplit(self._address)
         for secret in (self._address, parts.path, *parts.path.split("/"), parts.query):
             if secret.strip("/"):
@@ -157,7 +157,7 @@ _OPEN = (
 
 
 def _read_pause(answer: requests.Response) -> float:
-    """Give the seconds that a server asks for; 0 where it says nothing that is a number."""
+    """Return the seconds that a server asks for; 0 where it says nothing that is a number."""
     try:
         asked_s = float(answer.headers.get("Retry-After", ""))
     except ValueError:

@@ -204,7 +204,7 @@ def write_content(target: Path, content: ComparisonFile, *, site_url: str) -> No
 
 
 def describe_plan(plan: CandidatePlan, allowed: Allowance, testbed: str) -> Iterator[str]:
-    """Say what differs, what of it will be measured, and how long that takes at most."""
+    """Describe what differs, what of it will be measured, and how long that takes at most."""
     yield f"base  {plan.base.sha[:SHORT]}  (where {plan.head.ref} parted from {plan.base.ref})"
     yield f"head  {plan.head.sha[:SHORT]}  ({plan.head.ref})"
     for note in plan.notes:
@@ -246,7 +246,7 @@ def _describe_planned(one: Planned) -> Iterator[str]:
 
 
 def describe_content(content: ComparisonFile) -> Iterator[str]:
-    """Say what came of it: a line for each comparison, then what went wrong, then the verdict."""
+    """Describe what came of it: a line for each comparison, then what went wrong, then the verdict."""
     yield ""
     for one in content.comparisons:
         yield f"{one.outcome:<10}  {one.experiment} (suite {one.suite}): {one.reason}"

@@ -208,7 +208,7 @@ def _describe_channel(places: Places, news: _News, address: str, *, is_dry: bool
 
 
 def _in_batches(updates: Sequence[SentLogUpdate]) -> list[list[SentLogUpdate]]:
-    """Give what is told in one message each."""
+    """Return what is told in one message each."""
     due = [one for one in updates if one.event]
     if len(due) > MOST_ALONE:
         return [due]

@@ -15,7 +15,7 @@ REPOSITORY = re.compile(r"[A-Za-z0-9-]+/[A-Za-z0-9._-]+")
 
 
 def matching(pattern: re.Pattern[str], wanted: str) -> Callable[..., str]:
-    """Give what refuses a value that is not as a pattern says; an empty one passes."""
+    """Return what refuses a value that is not as a pattern says; an empty one passes."""
 
     def check(_context: click.Context, _option: click.Parameter, value: str) -> str:
         if value and not pattern.fullmatch(value):
@@ -35,7 +35,7 @@ def _check_api_url(_context: click.Context, _option: click.Parameter, value: str
 
 
 def site_url_option(text: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Give --site-url, explained by `text`."""
+    """Return --site-url, explained by `text`."""
     return click.option(
         "--site-url",
         default="",
@@ -69,7 +69,7 @@ def api_url_option(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def read_access(api_url: str, author: str) -> GitHubAccess | None:
-    """Give the access by the token of the environment, without the line end of a file of secrets.
+    """Return the access by the token of the environment, without the line end of a file of secrets.
 
     Raises:
         UsageError: what is there cannot be a token.
@@ -86,7 +86,7 @@ def read_access(api_url: str, author: str) -> GitHubAccess | None:
 def find_access(
     api_url: str, author: str, advice: str = "; --dry-run prints without one"
 ) -> GitHubAccess:
-    """Give the access by the token of the environment; `advice` follows where there is none.
+    """Return the access by the token of the environment; `advice` follows where there is none.
 
     Raises:
         UsageError: there is no token, or what is there cannot be one.

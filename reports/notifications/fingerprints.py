@@ -25,7 +25,7 @@ _DIGITS = 10
 
 
 def find_fingerprints(incident: Incident) -> tuple[str, ...]:
-    """Give the handles of an incident: those of its lead first, of each the likeliest place first."""
+    """Return the handles of an incident: those of its lead first, of each the likeliest place first."""
     lead, *others = incident.changes
     found = [*_of_change(lead, _MOST)]
     for change in others:
@@ -34,7 +34,7 @@ def find_fingerprints(incident: Incident) -> tuple[str, ...]:
 
 
 def find_alert_fingerprints(series: Series, alert: Alert, outcome: Outcome) -> tuple[str, ...]:
-    """Give the handles of an alert."""
+    """Return the handles of an alert."""
     places = _around(alert.index, alert.earliest, alert.latest, len(series.points))
     stem = series_stem(series.key)
     return tuple(_name(stem, outcome, series.points[one].trial) for one in places[:_MOST])
@@ -59,7 +59,7 @@ def _name(stem: str, outcome: Outcome, trial: TrialId) -> str:
 
 
 def find_all_fingerprints(series: Iterable[Series]) -> frozenset[str]:
-    """Give every handle that a change of these series could have."""
+    """Return every handle that a change of these series could have."""
     return frozenset(
         _name(stem, outcome, trial)
         for one in series
@@ -72,7 +72,7 @@ def find_all_fingerprints(series: Iterable[Series]) -> frozenset[str]:
 def match_names(
     told: Mapping[str, Sequence[str]], current: Sequence[tuple[str, Sequence[str]]]
 ) -> Mapping[str, str]:
-    """Give, by the name of an incident now, the name under which it was told; each at most once.
+    """Return, by the name of an incident now, the name under which it was told; each at most once.
 
     An equal name comes first; then, in the order of `current`, the one with most handles in common.
     """

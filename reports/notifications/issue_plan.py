@@ -105,7 +105,7 @@ def plan_issues(
     scope: str,
     site_url: str = "",
 ) -> IssuePlan:
-    """Say what to do, given all issues of the repository; nothing for what is told already.
+    """Describe what to do, given all issues of the repository; nothing for what is told already.
 
     `find_known` gives every handle that a change in the history can have: of an issue about other
     points, which may be of another history, nothing is said.
@@ -133,7 +133,7 @@ def plan_issues(
 def _find_own(
     existing: Sequence[ExistingIssue], author: str, scope: str
 ) -> tuple[Mapping[str, _Own], Sequence[tuple[_Own, _Own]]]:
-    """Give our issues by incident, the oldest of each, and the others with the one they repeat."""
+    """Return our issues by incident, the oldest of each, and the others with the one they repeat."""
     own: dict[str, _Own] = {}
     repeated = []
     for issue in sorted(existing, key=lambda one: one.number):
@@ -205,7 +205,7 @@ def _close(one: _Own, body: str) -> Change:
 
 
 def name_issue(notice: Notification) -> str:
-    """Give the title of an issue: plain text, in which GitHub reads no markup."""
+    """Return the title of an issue: plain text, in which GitHub reads no markup."""
     return clean(
         f"{notice.outcome.word} ({notice.badge.word.lower()}): {notice.title}"
         f" – {notice.system}, {notice.between}",

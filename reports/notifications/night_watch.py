@@ -85,7 +85,7 @@ class WatchFinding:
 
 
 def judge_nights(sight: Sight, now: datetime, most_hours: int) -> WatchFinding:
-    """Tell whether the newest night is fresh; if none is, say all that explains it."""
+    """Return whether the newest night is fresh; if none is, say all that explains it."""
     night, name = sight.night, sight.workflow
     if night and now - night.told_at <= timedelta(hours=most_hours):
         sentence = NightRemark(
@@ -142,7 +142,7 @@ def _markdown(remark: NightRemark) -> str:
 
 
 def plan_issue(finding: WatchFinding, existing: Sequence[ExistingIssue], author: str) -> IssuePlan:
-    """Say what to do about our issue: one is open as long as nights are missing.
+    """Describe what to do about our issue: one is open as long as nights are missing.
 
     What somebody closed meanwhile stays closed until nights have been back.
     """

@@ -57,7 +57,7 @@ class NotificationStatus(StrEnum):
 
     @property
     def is_open(self) -> bool:
-        """Tell whether somebody should look."""
+        """Return whether somebody should look."""
         return self in {NotificationStatus.PROVISIONAL, NotificationStatus.CONFIRMED}
 
 
@@ -120,12 +120,12 @@ class Notification:
 
     @property
     def began_at(self) -> datetime:
-        """Give when it was first to be seen."""
+        """Return when it was first to be seen."""
         return self.steps[0].at
 
     @property
     def changed_at(self) -> datetime:
-        """Give when the last thing happened to it."""
+        """Return when the last thing happened to it."""
         return self.steps[-1].at
 
 
@@ -161,7 +161,7 @@ def view_notifications(
 
 
 def stand(incident: Incident) -> NotificationStatus:
-    """Tell how an incident stands. What is acknowledged goes on being looked at."""
+    """Describe how an incident stands. What is acknowledged goes on being looked at."""
     entry = incident.triage
     is_acknowledged = entry is not None and entry.state is TriageState.ACKNOWLEDGED
     if incident.is_news or (is_acknowledged and not incident.mended_by):

@@ -56,7 +56,7 @@ def read_artifact(path: Path) -> bytes:
 
 
 def _find_problems(members: list[zipfile.ZipInfo]) -> Iterator[str]:
-    """Say what speaks against reading our member; the first is enough."""
+    """Describe what speaks against reading our member; the first is enough."""
     named = [one for one in members if one.orig_filename == MEMBER]
     if len(members) > _MOST_MEMBERS:
         yield f"the artifact has {len(members)} members; ours has one"

@@ -221,7 +221,7 @@ def say_usage(why: str = "") -> str:
 
 
 def say_started(start: Start, runs_url: str, run_url: str) -> str:
-    """Say what was started, for how long, and where to see it."""
+    """Describe what was started, for how long, and where to see it."""
     where = f"[this run]({run_url})" if run_url else f"[the runs of {start.workflow}]({runs_url})"
     told = "in a comment here" if start.workflow == CANDIDATE else "in the summary of the run"
     return (
@@ -231,7 +231,7 @@ def say_started(start: Start, runs_url: str, run_url: str) -> str:
 
 
 def say_unsure(start: Start, runs_url: str) -> str:
-    """Say that nobody knows whether it was started."""
+    """State that nobody knows whether it was started."""
     return (
         f"GitHub did not say whether it started {start.what}. Look at [the runs of {start.workflow}]"
         f"({runs_url}); if none is there, write the command again in a new comment."
@@ -239,7 +239,7 @@ def say_unsure(start: Start, runs_url: str) -> str:
 
 
 def say_failed(start: Start, why: str) -> str:
-    """Say that it could not be started, and why, in words that others may have written."""
+    """State that it could not be started, and why, in words that others may have written."""
     return (
         f"This could not be started: {start.what}. {escape(why, 500)}. The command can be written again"
         " in a new comment."

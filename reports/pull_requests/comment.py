@@ -132,7 +132,7 @@ def _length(text: str) -> int:
 
 
 def _parts(content: ComparisonFile, told: Summary, site: str) -> Iterator[CommentPart]:
-    """Give the parts, what must be seen first; `told` is what the verdict says already."""
+    """Yield the parts, what must be seen first; `told` is what the verdict says already."""
     results = sorted(content.comparisons, key=lambda one: WORST_FIRST.index(one.outcome))
     yield from _alarms(content, results, told.detail)
     yield from _table(content, results, site, is_trusted=True)
@@ -225,7 +225,7 @@ def _describe_reasons(trials: Sequence[TrialRecord]) -> str:
 def _table(
     content: ComparisonFile, results: Sequence[ComparisonResult], site: str, *, is_trusted: bool
 ) -> Iterator[CommentPart]:
-    """Give the table on which the verdicts rest, or, folded, the one of all other measures.
+    """Yield the table on which the verdicts rest, or, folded, the one of all other measures.
 
     A measure without a value on either side has no row.
     """
@@ -296,7 +296,7 @@ def _cells(cells: Iterable[str]) -> str:
 
 
 def _attributions(content: ComparisonFile) -> Iterator[CommentPart]:
-    """Say what each setting does, with the others in place; one that was not tried is said."""
+    """Describe what each setting does, with the others in place; one that was not tried is said."""
     lines = []
     experiments = dict.fromkeys(
         (one.comparison.suite, one.comparison.experiment) for one in content.attributions
@@ -367,7 +367,7 @@ def _settings(content: ComparisonFile) -> Iterator[CommentPart]:
 
 
 def _records(content: ComparisonFile, results: Sequence[ComparisonResult]) -> Iterator[CommentPart]:
-    """Say of each comparison how long it took and why it ended."""
+    """Describe of each comparison how long it took and why it ended."""
     told = [(one, code(one.experiment, _MOST_NAME)) for one in results]
     told += [
         (one.comparison, f"Effect of {code(knob_words(one.knob), _MOST_REASON)}")
@@ -386,7 +386,7 @@ def _records(content: ComparisonFile, results: Sequence[ComparisonResult]) -> It
 
 
 def _describe_reason(result: ComparisonResult) -> str:
-    """Give the reason of a verdict that the table does not show."""
+    """Return the reason of a verdict that the table does not show."""
     if result.outcome is Outcome.INVALID or is_beyond_measures(result):
         return f"{escape(sentence(result.reason), _MOST_REASON)} "
     return ""

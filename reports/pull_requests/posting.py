@@ -73,13 +73,13 @@ class Message:
 
     @property
     def state(self) -> str:
-        """Give the outcome, or that head does not run."""
+        """Return the outcome, or that head does not run."""
         is_broken = self.outcome is Outcome.INVALID and self.findings
         return _BROKEN if is_broken else self.outcome.value
 
     @property
     def body(self) -> str:
-        """Give the comment as it is sent: the marker, a warning if the head moved on, the text."""
+        """Return the comment as it is sent: the marker, a warning if the head moved on, the text."""
         warning = (
             ""
             if self.sha == self.head
@@ -121,7 +121,7 @@ Step: TypeAlias = Post | Edit | Minimise
 
 
 def describe(step: Step) -> str:
-    """Say what a step does, in the past."""
+    """Describe what a step does, in the past."""
     match step:
         case Post():
             return "posted a new comment"
@@ -132,7 +132,7 @@ def describe(step: Step) -> str:
 
 
 def find_own(comments: Sequence[Existing], name: str, author: str) -> tuple[Existing, ...]:
-    """Give the comments under this name that `author` wrote, oldest first."""
+    """Return the comments under this name that `author` wrote, oldest first."""
     written = (one for one in comments if one.author == author)
     named = (one for one in written if _read_marker(one.body).get("name") == name)
     return tuple(sorted(named, key=lambda one: one.id))
@@ -141,7 +141,7 @@ def find_own(comments: Sequence[Existing], name: str, author: str) -> tuple[Exis
 def plan_comment(
     own: Sequence[Existing], message: Message, *, always: bool = False
 ) -> tuple[Step, ...]:
-    """Say what to do, given our comments under this name, oldest first; nothing if all is told.
+    """Describe what to do, given our comments under this name, oldest first; nothing if all is told.
 
     The newest comment is kept, all others are minimised: two runs at the same time may have left two.
     Only while the newest cannot judge does the last finding before it stay visible, too. What somebody
@@ -192,14 +192,14 @@ def _find_findings(result: ComparisonResult) -> Iterator[str]:
 
 
 def _shorten(findings: Sequence[str]) -> list[str]:
-    """Give each as a short hash; of too many, one of all of them, so that any other set is news."""
+    """Return each as a short hash; of too many, one of all of them, so that any other set is news."""
     texts = sorted(set(findings))
     told = texts if len(texts) <= _MOST_FINDINGS else ["\n".join(texts)]
     return sorted(hashlib.sha256(one.encode()).hexdigest()[:8] for one in told)
 
 
 def _read_marker(body: str) -> dict[str, str]:
-    """Give what the marker says; nothing if it is none."""
+    """Return what the marker says; nothing if it is none."""
     found = _MARKER.fullmatch(first_line(body))
     return found.groupdict() if found else {}
 
@@ -226,12 +226,12 @@ class Check:
 
     @property
     def title_of_run(self) -> str:
-        """Give the name under which GitHub lists it, and a branch protection requires it."""
+        """Return the name under which GitHub lists it, and a branch protection requires it."""
         return f"knickpoint / {self.name}"
 
     @property
     def external_id(self) -> str:
-        """Give the mark by which it is found again."""
+        """Return the mark by which it is found again."""
         return f"knickpoint:{self.name}"
 
 
@@ -260,7 +260,7 @@ class CheckUpdate:
 
 
 def plan_check(runs: Sequence[ExistingRun], check: Check) -> Create | CheckUpdate | None:
-    """Say what to do, given the check runs of that name on the commit; None if nothing.
+    """Describe what to do, given the check runs of that name on the commit; None if nothing.
 
     A start never touches a run that is finished: measured again, the commit gets a run of its own, as
     GitHub does it for a job that runs again. Nor does a last resort: there is a result.
@@ -275,7 +275,7 @@ def plan_check(runs: Sequence[ExistingRun], check: Check) -> Create | CheckUpdat
 
 
 def describe_check(plan: Create | CheckUpdate | None, check: Check) -> str:
-    """Say what a plan does, in the past; nothing if it does nothing."""
+    """Describe what a plan does, in the past; nothing if it does nothing."""
     if plan is None:
         return ""
     verb = "created" if isinstance(plan, Create) else "updated"
@@ -284,7 +284,7 @@ def describe_check(plan: Create | CheckUpdate | None, check: Check) -> str:
 
 
 def has_result(runs: Sequence[ExistingRun], check: Check) -> bool:
-    """Tell whether a last resort comes too late: the newest run of that name says something else."""
+    """Return whether a last resort comes too late: the newest run of that name says something else."""
     newest = _find_newest(runs, check)
     is_finished = newest is not None and newest.conclusion is not None and not _says(newest, check)
     return is_finished and check.is_last_resort
@@ -303,7 +303,7 @@ def _says(run: ExistingRun, check: Check) -> bool:
 
 
 def start_check(name: str, sha: str, page_url: str = "") -> Check:
-    """Give the check run of a comparison that is being measured."""
+    """Return the check run of a comparison that is being measured."""
     return Check(
         name=name,
         sha=sha,
@@ -321,7 +321,7 @@ def conclude_check(
     *,
     is_last_resort: bool = False,
 ) -> Check:
-    """Give the check run of a result: its title is the verdict in a sentence.
+    """Return the check run of a result: its title is the verdict in a sentence.
 
     Undecided is neutral, which GitHub counts as passed: so the title says that we cannot tell. A
     failure of ours is a failure, and says that it is ours.

@@ -28,7 +28,7 @@ def describe_reproduction(content: ComparisonFile, results: Sequence[ComparisonR
 
 
 def is_own_command(text: str) -> bool:
-    """Tell whether a command line is nothing but one of ours, with nothing for a shell to do."""
+    """Return whether a command line is nothing but one of ours, with nothing for a shell to do."""
     try:
         words = shlex.split(text)
     except ValueError:

@@ -37,15 +37,15 @@ class Archive(Protocol):
     """What trials measured, read when a page is made: all of it would not fit into memory."""
 
     def trials(self, ids: Sequence[TrialId]) -> tuple[Trial, ...]:
-        """Give these trials whole, by start and id."""
+        """Return these trials whole, by start and id."""
         ...
 
     def moves(self, lists: Sequence[Sequence[TrialId]]) -> Sequence[Sequence[Move]]:
-        """Give for each list of trials what was different from one to the next beside the release."""
+        """Return for each list of trials what was different from one to the next beside the release."""
         ...
 
     def recordings(self, ids: Sequence[TrialId], *kinds: str) -> tuple[Recording, ...]:
-        """Give what these trials measured of these kinds of histogram."""
+        """Return what these trials measured of these kinds of histogram."""
         ...
 
 
@@ -56,21 +56,21 @@ class StoredArchive:
     path: Path
 
     def trials(self, ids: Sequence[TrialId]) -> tuple[Trial, ...]:
-        """Give these trials whole, by start and id."""
+        """Return these trials whole, by start and id."""
         if not ids:
             return ()
         with open_history(self.path, read_only=True) as history:
             return history.trials(ids)
 
     def moves(self, lists: Sequence[Sequence[TrialId]]) -> Sequence[Sequence[Move]]:
-        """Give for each list of trials what was different from one to the next beside the release."""
+        """Return for each list of trials what was different from one to the next beside the release."""
         if not lists:
             return ()
         with open_history(self.path, read_only=True) as history:
             return history.moves(lists)
 
     def recordings(self, ids: Sequence[TrialId], *kinds: str) -> tuple[Recording, ...]:
-        """Give what these trials measured of these kinds of histogram."""
+        """Return what these trials measured of these kinds of histogram."""
         if not ids:
             return ()
         with open_history(self.path, read_only=True) as history:
@@ -200,7 +200,7 @@ def read_context(
 
 
 def find_left_out(places: Places, known: Collection[TrialId]) -> tuple[LeftOut, ...]:
-    """Give the bundles on disk that are none of the known trials; only these are read."""
+    """Return the bundles on disk that are none of the known trials; only these are read."""
     return tuple(
         LeftOut(name=path.name, fault=_find_fault(path))
         for path in bundle.find(places)
@@ -209,7 +209,7 @@ def find_left_out(places: Places, known: Collection[TrialId]) -> tuple[LeftOut, 
 
 
 def _find_fault(path: Path) -> str:
-    """Say what makes a bundle unreadable; nothing if it is sound."""
+    """Describe what makes a bundle unreadable; nothing if it is sound."""
     try:
         bundle.read(path)
     except (BundleError, OSError) as error:

@@ -51,7 +51,7 @@ class NotDurableError(OSError):
 
 @contextmanager
 def room_for(place: Path) -> Iterator[Path]:
-    """Give an empty directory for what is made of the site at `place`; it is gone afterwards.
+    """Yield an empty directory for what is made of the site at `place`; it is gone afterwards.
 
     What a build that was killed left goes first: only one builds at a time.
 
@@ -118,7 +118,7 @@ def exchange(one: Path, other: Path) -> None:
 def walk_files(
     place: Path | os.DirEntry[str], path: str = ""
 ) -> Iterator[tuple[str, os.DirEntry[str]]]:
-    """Give all files below a directory, with their paths from there; no links."""
+    """Yield all files below a directory, with their paths from there; no links."""
     with os.scandir(place) as entries:
         for entry in entries:
             if entry.is_dir(follow_symlinks=False):
@@ -128,7 +128,7 @@ def walk_files(
 
 
 def _find_left(place: Path) -> Iterator[Path]:
-    """Give the rooms of builds that were killed."""
+    """Yield the rooms of builds that were killed."""
     yield from place.glob(f"{_INSIDE}*")
     beside = re.compile(re.escape(f".{place.name}{_BESIDE}") + _RANDOM)
     for path in place.parent.glob(".*"):
@@ -224,7 +224,7 @@ def _copy_rights(source: Path, target: Path) -> None:
 
 
 def _names_in(place: Path) -> list[str]:
-    """Give what must be on the disk for the names in a site to be there: folders and the marker."""
+    """Return what must be on the disk for the names in a site to be there: folders and the marker."""
     return [*(root for root, _, _ in os.walk(place)), f"{place}/{MARKER}"]
 
 

@@ -240,7 +240,7 @@ def _compare(target: Path) -> dict[str, Known]:
 
 
 def _is_as_written(known: Known, found: os.stat_result, written_ns: int) -> bool:
-    """Tell whether nobody has changed a file since: the marker is the last that a build writes."""
+    """Return whether nobody has changed a file since: the marker is the last that a build writes."""
     return found.st_size == known.length and found.st_mtime_ns <= written_ns
 
 

@@ -95,7 +95,7 @@ def _say_decided(entry: TriageEntry) -> str:
 
 
 def _say_undo(one: Explanation, system: str, contents: Contents) -> str:
-    """Say where the settings can be undone, as far as the configuration has the file."""
+    """Describe where the settings can be undone, as far as the configuration has the file."""
     name = one.name.removeprefix(CONFIG)
     own = {each.name: each.sha256 for of, each in contents.systems if of == system}
     if own.get(name) == one.before:
@@ -151,7 +151,7 @@ def _path(system: str, config: str) -> str:
 
 
 def say_question(incident: Incident) -> tuple[str, bool]:
-    """Say which releases are in question, and whether a bisection could find one."""
+    """Describe which releases are in question, and whether a bisection could find one."""
     lead = incident.lead
     old, new = lead.last_before.release, lead.first_after.release
     is_next = old.line == new.line and new.ordinal - old.ordinal == 1
@@ -184,7 +184,7 @@ def say_question(incident: Incident) -> tuple[str, bool]:
 
 
 def _say_within(incident: Incident) -> str:
-    """Say of a change inside of a release what else is recorded to have changed there."""
+    """Describe of a change inside of a release what else is recorded to have changed there."""
     both = f"Both sides are release {incident.lead.first_after.release.version}"
     if incident.cause is Cause.CONFIGURATION:
         return f"{both}; the configuration is the only difference that is recorded."

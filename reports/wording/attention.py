@@ -66,7 +66,7 @@ class Attention:
 
 
 def is_trouble(trial: TrialHead) -> bool:
-    """Tell whether a trial gave no result."""
+    """Return whether a trial gave no result."""
     return trial.status is not TrialStatus.COMPLETED
 
 
@@ -91,14 +91,14 @@ def view_left_out(left_out: Sequence[LeftOut]) -> tuple[Attention, ...]:
 
 
 def first_reason(trial: TrialHead) -> str:
-    """Say why a trial gave no result: the first reason, and how many more there are."""
+    """Describe why a trial gave no result: the first reason, and how many more there are."""
     first = first_sentence(trial.reasons[0].text if trial.reasons else "")
     more = len(trial.reasons) - 1
     return f"{first} ({count(more, 'more reason')})" if more > 0 else first
 
 
 def view_troubles(recent: Iterable[TrialHead]) -> tuple[Attention, ...]:
-    """Tell of each trial that gave no result, failed ones first."""
+    """Describe of each trial that gave no result, failed ones first."""
     troubled = [trial for trial in recent if is_trouble(trial)]
     return tuple(
         Attention(
@@ -113,7 +113,7 @@ def view_troubles(recent: Iterable[TrialHead]) -> tuple[Attention, ...]:
 
 
 def view_missing(plan: Night | None, by_id: Mapping[TrialId, TrialHead]) -> tuple[Attention, ...]:
-    """Tell of each trial that was planned and never came."""
+    """Describe of each trial that was planned and never came."""
     return tuple(
         Attention(
             badge=MISSING_BADGE,
@@ -132,7 +132,7 @@ def view_incidents(
     by_id: Mapping[TrialId, TrialHead],
     settings: ChangedSettings = NO_SETTINGS,
 ) -> tuple[Attention, ...]:
-    """Tell of each incident in one row, confirmed regressions first, then as they are ordered.
+    """Describe of each incident in one row, confirmed regressions first, then as they are ordered.
 
     `settings` are those that changed, by what they explain.
     """
@@ -161,7 +161,7 @@ def _urgency(incident: Incident) -> tuple[bool, ...]:
 
 
 def view_withdrawals(judgement: Judgement, by_id: Mapping[TrialId, TrialHead]) -> tuple[Attention, ...]:
-    """Tell of each alert that was withdrawn lately, so that nobody goes on looking for it."""
+    """Describe of each alert that was withdrawn lately, so that nobody goes on looking for it."""
     return tuple(
         Attention(
             badge=WITHDRAWN_BADGE,
@@ -200,7 +200,7 @@ def view_series_resets(judgement: Judgement, tonight: Iterable[TrialHead]) -> tu
 
 
 def view_expired(triage: Iterable[TriageEntry], today: date) -> tuple[Attention, ...]:
-    """Tell of each triage entry that no longer holds: what it covered is told again."""
+    """Describe of each triage entry that no longer holds: what it covered is told again."""
     return tuple(
         Attention(
             badge=EXPIRED_BADGE,

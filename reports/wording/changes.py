@@ -196,7 +196,7 @@ def _view_change(
 
 
 def _explain(incident: Incident, changed: ChangedSettings) -> tuple[str, ...]:
-    """Give what else may explain a change, then what the testbed's own series say."""
+    """Return what else may explain a change, then what the testbed's own series say."""
     telling = [one for one in incident.evidence if one.follows or not is_canary(one.key)]
     silent = [one for one in incident.evidence if one not in telling]
     return (
@@ -210,7 +210,7 @@ def _explain(incident: Incident, changed: ChangedSettings) -> tuple[str, ...]:
 def say_explanation(
     one: Explanation, incident: Incident, changed: ChangedSettings = NO_SETTINGS
 ) -> str:
-    """Say what else changed, as the cause where an incident is attributed to it."""
+    """Describe what else changed, as the cause where an incident is attributed to it."""
     is_cause = incident.cause is Cause.CONFIGURATION
     said = explanation_words(one, changed)
     return f"attributed to a change of {said}" if is_cause else f"may explain it too: {said}"
@@ -223,12 +223,12 @@ def name_watch(key: SeriesKey) -> str:
 
 
 def evidence_words(evidence: WatchEvidence) -> str:
-    """Say what a canary or a sentinel tells, without its name."""
+    """Describe what a canary or a sentinel tells, without its name."""
     return say_evidence(evidence) if evidence.change else say_silence(evidence)
 
 
 def count_silent(evidence: Sequence[WatchEvidence]) -> str:
-    """Say how many did not move, and how many cannot tell."""
+    """Describe how many did not move, and how many cannot tell."""
     still = sum(one.is_decisive for one in evidence)
     short = len(evidence) - still
     return f"{still:,} of {len(evidence):,} did not move that far" + (
@@ -243,7 +243,7 @@ def name_incident(incident: Incident) -> str:
 
 
 def explanation_words(explanation: Explanation, changed: ChangedSettings = NO_SETTINGS) -> str:
-    """Say what changed together with a series, by settings and values where these are known.
+    """Describe what changed together with a series, by settings and values where these are known.
 
     Where they are not, hashes tell nobody anything, so the name stands alone.
     """
@@ -255,14 +255,14 @@ def explanation_words(explanation: Explanation, changed: ChangedSettings = NO_SE
 
 
 def triage_words(entry: TriageEntry) -> str:
-    """Say what was decided, by whom, and until when."""
+    """Describe what was decided, by whom, and until when."""
     until = f", until {entry.expires:%Y-%m-%d}" if entry.expires else ""
     fixed = f" in {entry.fixed_in}" if entry.fixed_in else ""
     return f"{entry.state}{fixed} by {entry.owner}{until}: {entry.note}"
 
 
 def _describe_relevance(change: ChangePoint, settings: Detection) -> tuple[str, str]:
-    """Say whether a change is large enough to act on, and from where on one is."""
+    """Return whether a change is large enough to act on, and from where on one is."""
     relevant = settings.relevant_change.get(change.series.key.metric)
     if relevant is None:
         return NOTHING, "no rule says"
@@ -271,14 +271,14 @@ def _describe_relevance(change: ChangePoint, settings: Detection) -> tuple[str, 
 
 
 def name_gap(change: ChangePoint) -> str:
-    """Say between which releases a change lies, or within one of them since which night."""
+    """Describe between which releases a change lies, or within one of them since which night."""
     if change.last_before.release.version != change.first_after.release.version:
         return name_span(change.last_before, change.first_after)
     return f"within {change.first_after.release.version}, since {name_night(change.first_after)}"
 
 
 def name_span(before: Point, after: Point) -> str:
-    """Say from which point to which: by release where they differ, else by night."""
+    """Describe from which point to which: by release where they differ, else by night."""
     if before.release.version != after.release.version:
         return f"{before.release.version} → {after.release.version}"
     ends = (before.night, after.night)
@@ -293,13 +293,13 @@ def name_night(point: Point) -> str:
 
 
 def name_beginning(change: ChangePoint) -> str:
-    """Say since when a change is there: since which release, or within one since which night."""
+    """Describe since when a change is there: since which release, or within one since which night."""
     after = change.first_after
     return after.release.version if change.last_before.release != after.release else name_night(after)
 
 
 def _locate(change: ChangePoint) -> str:
-    """Say how well the place of a change is known."""
+    """Describe how well the place of a change is known."""
     points = change.series.points
     if change.earliest >= change.latest:
         return "no other place fits"
@@ -350,7 +350,7 @@ def view_scatter(judged: JudgedSeries) -> tuple[ScatterRow, ...]:
 
 
 def find_retracted(judged: JudgedSeries, newest_nights: int | None) -> tuple[tuple[int, Alert], ...]:
-    """Give the alerts that are no longer seen, each after the number of the night since when.
+    """Return the alerts that are no longer seen, each after the number of the night since when.
 
     With `newest_nights` only those that were withdrawn in so many of the newest nights.
     """

@@ -73,7 +73,7 @@ def split_changes(incident: Incident) -> tuple[tuple[ChangePoint, ...], tuple[Ch
 
 
 def echo_words(many: int) -> str:
-    """Say how many more there are that are not counted; empty where there is none."""
+    """Describe how many more there are that are not counted; empty where there is none."""
     if not many:
         return ""
     return f"{many:,} more only {ECHOES[0] if many == 1 else ECHOES[1]}"

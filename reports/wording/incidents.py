@@ -39,7 +39,7 @@ _MOST_COMMON = 2
 
 
 def triage_command(name: str, state: str = "acknowledged") -> str:
-    """Give the command that writes down what was decided about an incident, to be filled in."""
+    """Return the command that writes down what was decided about an incident, to be filled in."""
     return (
         f"knickpoint triage add {shlex.quote(name)} --state {state} "
         '--owner OWNER --note "WHY" --expires YYYY-MM-DD'
@@ -47,13 +47,13 @@ def triage_command(name: str, state: str = "acknowledged") -> str:
 
 
 def view_state(incident: Incident, by_id: Mapping[TrialId, TrialHead]) -> Badge:
-    """Say how an incident stands in one line, with the symbol of how sure it is."""
+    """Describe how an incident stands in one line, with the symbol of how sure it is."""
     badge = STATE_BADGES[incident.lead.state]
     return Badge(kind=badge.kind, symbol=badge.symbol, word=say_state(incident, by_id))
 
 
 def say_state(incident: Incident, by_id: Mapping[TrialId, TrialHead]) -> str:
-    """Say in one line how sure it is, what made it, whether it is there, what was decided."""
+    """Describe in one line how sure it is, what made it, whether it is there, what was decided."""
     return " · ".join(
         (
             STATE_BADGES[incident.lead.state].word,
@@ -65,7 +65,7 @@ def say_state(incident: Incident, by_id: Mapping[TrialId, TrialHead]) -> str:
 
 
 def _say_presence(incident: Incident, by_id: Mapping[TrialId, TrialHead]) -> str:
-    """Say that a change is still there; where no newer night can tell, in which it was seen last."""
+    """State that a change is still there; where no newer night can tell, in which it was seen last."""
     newest = max(incident.lead.series.points, key=lambda one: (one.started_at, one.trial))
     experiment = by_id[newest.trial].experiment
     later = [
@@ -117,7 +117,7 @@ def list_news(
 
 
 def say_common_moves(incidents: Iterable[Incident], of: Incident | None = None) -> str:
-    """Say in which of the newest nights several databases moved on one testbed; empty if in none.
+    """Describe in which of the newest nights several databases moved on one testbed; empty if in none.
 
     With `of` only the nights in which this incident moved.
     """
@@ -143,7 +143,7 @@ def _when_and_where(change: ChangePoint) -> tuple[str, str]:
 
 
 def describe_movement(incident: Incident) -> tuple[str, ...]:
-    """Say what moved, how many moved with it, and the price that did it, if one did."""
+    """Describe what moved, how many moved with it, and the price that did it, if one did."""
     movement = f"{view_change_briefly(incident.lead)}; {_count_further(incident)}"
     return (movement, *((say_price(incident.price_move),) if incident.price_move else ()))
 
@@ -157,7 +157,7 @@ def _count_further(incident: Incident) -> str:
 
 
 def describe_missing(incident: Incident) -> str:
-    """Say what side by side is missing, of an incident that is news and not settled."""
+    """Describe what side by side is missing, of an incident that is news and not settled."""
     lead = incident.lead
     if incident.question:
         return "An interleaved comparison on the same hosts would settle it sooner than nights."

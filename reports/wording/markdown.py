@@ -34,19 +34,19 @@ MARKED_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,49}")
 
 
 def first_line(body: str) -> str:
-    """Give the line in which a hidden marker stands."""
+    """Return the line in which a hidden marker stands."""
     return body.partition("\n")[0].strip()
 
 
 def clean(text: str, most: int = 0) -> str:
-    """Give one line of what can be seen, in one direction; cut after `most` characters, if given."""
+    """Return one line of what can be seen, in one direction; cut after `most` characters, if given."""
     spaced = re.sub(r"\s", " ", text)
     seen = " ".join(drop_invisible(spaced).split())
     return f"{seen[:most].rstrip()}{_CUT}" if most and len(seen) > most else seen
 
 
 def line(text: str, most: int) -> str:
-    """Give one line that XML can hold, too, and that is never empty."""
+    """Return one line that XML can hold, too, and that is never empty."""
     return clean(text, most) or "–"
 
 

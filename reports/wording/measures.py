@@ -48,12 +48,12 @@ class MeasureRow:
 
     @property
     def levels(self) -> str:
-        """Give before → after with the unit once."""
+        """Return before → after with the unit once."""
         return f"{self.before} → {self.after}{NO_BREAK}{self.unit}".rstrip()
 
     @property
     def trials(self) -> str:
-        """Give the trials of both sides that were used."""
+        """Return the trials of both sides that were used."""
         return f"{len(self.result.baseline)}{NO_BREAK}+{NO_BREAK}{len(self.result.candidate)}"
 
 
@@ -117,7 +117,7 @@ def _detectable_words(detectable: float | None) -> str:
 
 
 def weight(result: MeasureResult) -> float:
-    """Give how many times the relevant change a measure moved: what is told first."""
+    """Return how many times the relevant change a measure moved: what is told first."""
     effect = result.effect
     if effect is None or not isfinite(effect.relative_change) or result.relevant_change <= 0:
         return 0.0

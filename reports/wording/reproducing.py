@@ -78,7 +78,7 @@ def list_changed(head: TrialHead, contents: Contents) -> tuple[str, ...]:
 
 
 def view_reproduction(changed: tuple[str, ...], *commands: str) -> ReproductionCommands:
-    """Give the commands that measure the same again; `changed` are files with another content now.
+    """Return the commands that measure the same again; `changed` are files with another content now.
 
     A content hash is of the meaning of a file, so that no command finds its revision: what the
     history of the file is has to be looked through.
@@ -99,7 +99,7 @@ def view_reproduction(changed: tuple[str, ...], *commands: str) -> ReproductionC
 
 
 def reproduce_command(trial: TrialHead, catalog: Catalog, nights: Sequence[Night]) -> str:
-    """Give the command line that measures this experiment at this release again."""
+    """Return the command line that measures this experiment at this release again."""
     suite = find_suite(trial, catalog, nights)
     return shlex.join(
         (
@@ -119,7 +119,7 @@ def find_suites(
 
 
 def find_suite(trial: TrialHead, catalog: Catalog, nights: Sequence[Night]) -> str:
-    """Give a suite that measures what a trial measured: that of its night, else any; empty if none.
+    """Return a suite that measures what a trial measured: that of its night, else any; empty if none.
 
     Suites of one procedure share the names of experiments, at another scale each.
     """

@@ -39,7 +39,7 @@ class Sensitivity:
 
 
 def view_sensitivity(judged: JudgedSeries) -> Sensitivity:
-    """Say how small a change could have been seen in a series."""
+    """Describe how small a change could have been seen in a series."""
     noise, told = judged.newest_noise, find_told(judged.detectable)
     if noise is None or told is None:
         return Sensitivity(
@@ -67,7 +67,7 @@ def view_sensitivity(judged: JudgedSeries) -> Sensitivity:
 
 
 def summarize_sensitivity(series: Sequence[JudgedSeries]) -> str:
-    """Say how small a change could have been seen in half of the series."""
+    """Describe how small a change could have been seen in half of the series."""
     known = sorted(
         told.relative_change
         for judged in series

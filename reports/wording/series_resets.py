@@ -45,13 +45,13 @@ def _begin(series: Series) -> tuple[object, ...]:
 
 
 def split_workload(key: SeriesKey) -> tuple[str, str]:
-    """Give name and content hash of the workload of a series."""
+    """Return name and content hash of the workload of a series."""
     name, _, content = key.workload.partition("@")
     return name, content
 
 
 def describe_reset(before: SeriesKey, after: SeriesKey) -> str:
-    """Say that a workload was changed, from which content to which, and whether values compare."""
+    """State that a workload was changed, from which content to which, and whether values compare."""
     (name, old), (_, new) = split_workload(before), split_workload(after)
     if is_canary(after):
         return (

@@ -62,7 +62,7 @@ class Summary:
 
     @property
     def needs_attention(self) -> bool:
-        """Tell whether there is anything to do."""
+        """Return whether there is anything to do."""
         return self.action != _NO_ACTION
 
 
@@ -125,7 +125,7 @@ def _sort(content: ComparisonFile) -> list[ComparisonResult]:
 
 
 def find_change(content: ComparisonFile, result: ComparisonResult) -> ExperimentChange | None:
-    """Give the change of configuration that a comparison measured."""
+    """Return the change of configuration that a comparison measured."""
     same = (
         one
         for one in content.changes
@@ -233,7 +233,7 @@ def _fit(texts: Iterable[str]) -> str:
 
 
 def is_beyond_measures(result: ComparisonResult) -> bool:
-    """Tell whether a comparison is undecided for another reason than its measures: lost trials."""
+    """Return whether a comparison is undecided for another reason than its measures: lost trials."""
     trusted = {one.outcome for one in result.measures if one.is_trusted}
     return result.outcome is Outcome.UNDECIDED and bool(trusted) and Outcome.UNDECIDED not in trusted
 
@@ -274,7 +274,7 @@ def _summarize_invalid(result: ComparisonResult, content: ComparisonFile | None)
 
 
 def _why(result: ComparisonResult) -> str:
-    """Give the reason that most trials have, of those that cannot be used."""
+    """Return the reason that most trials have, of those that cannot be used."""
     kinds = Counter(reason.kind for one in result.trials for reason in one.reasons)
     if not kinds:
         return quote(result.reason)
@@ -284,7 +284,7 @@ def _why(result: ComparisonResult) -> str:
 
 
 def _find_failures(result: ComparisonResult, side: SideName) -> str:
-    """Give the reason why a side does not run; nothing if that is not shown."""
+    """Return the reason why a side does not run; nothing if that is not shown."""
     taken = [one for one in result.trials if one.side == side]
     failed = [one for one in taken if one.status is TrialStatus.FAILED]
     if not failed or len(failed) < min(_SHOWN, len(taken)):
@@ -350,7 +350,7 @@ def _describe_unclear(result: ComparisonResult, content: ComparisonFile | None) 
 
 
 def find_attributions(content: ComparisonFile, suite: str, experiment: str) -> tuple[Attribution, ...]:
-    """Give what is known of single settings of an experiment."""
+    """Return what is known of single settings of an experiment."""
     return tuple(
         one
         for one in content.attributions
@@ -365,7 +365,7 @@ def count_knobs(knobs: Sequence[KnobValues]) -> str:
 
 
 def _pick(result: ComparisonResult) -> list[MeasureResult]:
-    """Give the trusted measures that made the verdict, the most moved first."""
+    """Return the trusted measures that made the verdict, the most moved first."""
     trusted = [one for one in result.measures if one.is_trusted]
     chosen = [one for one in trusted if one.outcome is result.outcome]
     return sorted(chosen or trusted, key=weight, reverse=True)
@@ -407,7 +407,7 @@ def _weight(result: ComparisonResult) -> float:
 
 
 def describe_what_it_takes(result: ComparisonResult) -> str:
-    """Say how many trials would show a relevant change in what is undecided.
+    """Describe how many trials would show a relevant change in what is undecided.
 
     The width of an interval falls with the square root of the number of trials, so
     n · (detectable / relevant)² trials of each side would do.

@@ -104,12 +104,12 @@ night_name = night_names.night_name
 
 
 def triage_badge(entry: TriageEntry) -> Badge:
-    """Say in one word what was decided about a change."""
+    """Describe in one word what was decided about a change."""
     return Badge(kind="calm", symbol="✎", word=entry.state.value.capitalize())
 
 
 def rank(name: str, known: Sequence[str]) -> int:
-    """Give the place of a name in an order; what is not known comes last."""
+    """Return the place of a name in an order; what is not known comes last."""
     return known.index(name) if name in known else len(known)
 
 
@@ -222,7 +222,7 @@ def space_percent(text: str) -> str:
 
 
 def first_sentence(text: str) -> str:
-    """Give the first sentence, or the first line, of a reason."""
+    """Return the first sentence, or the first line, of a reason."""
     line = text.strip().splitlines()[0] if text.strip() else "no reason was recorded"
     head, dot, _ = space_percent(line).partition(". ")
     return head + dot.strip()
@@ -247,24 +247,24 @@ def named(file: Named) -> str:
 
 
 def unit_words(metric: str) -> str:
-    """Give the unit of a metric; none for a metric that this version does not know."""
+    """Return the unit of a metric; none for a metric that this version does not know."""
     return _KNOWN_METRICS[metric].unit if metric in _KNOWN_METRICS else ""
 
 
 def direction_words(metric: str) -> str:
-    """Say which direction of a metric is good news."""
+    """Describe which direction of a metric is good news."""
     known = _KNOWN_METRICS.get(metric)
     return _DIRECTIONS[known.better] if known else "which direction is better is not known"
 
 
 def direction_arrow(metric: str) -> str:
-    """Give an arrow in the direction of good news; its text is `direction_words`."""
+    """Return an arrow in the direction of good news; its text is `direction_words`."""
     known = _KNOWN_METRICS.get(metric)
     return _ARROWS[known.better] if known else ""
 
 
 def definition_words(metric: str) -> str:
-    """Say what a metric measures."""
+    """Describe what a metric measures."""
     known = _KNOWN_METRICS.get(metric)
     return known.description if known else "this version of Knickpoint does not know the metric"
 
@@ -299,6 +299,6 @@ def caveat_words(testbed: str, caveats: Mapping[str, str]) -> str:
 
 
 def join_caveats(testbeds: Iterable[str], caveats: Mapping[str, str]) -> str:
-    """Say what must be known of all testbeds that numbers come from, each sentence once."""
+    """Describe what must be known of all testbeds that numbers come from, each sentence once."""
     found = dict.fromkeys(caveat_words(testbed, caveats) for testbed in sorted(testbeds))
     return " ".join(caveat for caveat in found if caveat)

@@ -18,14 +18,14 @@ RunnerMaker = Callable[..., Runner]
 
 @pytest.fixture(scope="session")
 def origin(tmp_path_factory: pytest.TempPathFactory) -> Origin:
-    """Give the repository; what a test proposes to it, it proposes anew."""
+    """Return the repository; what a test proposes to it, it proposes anew."""
     need(ACT.exists(), "no act here; install the development packages")
     return Origin(tmp_path_factory.mktemp("origin"))
 
 
 @pytest.fixture(scope="session")
 def ready(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Give an environment that `make setup` finds made: the one that runs the tests.
+    """Return an environment that `make setup` finds made: the one that runs the tests.
 
     Its mark is newer than any file can be, so nothing is ever installed into it.
     """
@@ -68,7 +68,7 @@ def make_runner(tmp_path: Path, origin: Origin, forge: Forge, ready: Path) -> Ru
 
 @pytest.fixture
 def tell(make_runner: RunnerMaker) -> Callable[..., Done]:
-    """Give `tell(run, head, **changes)`: `comment`, after that run of `candidate` on that head."""
+    """Return `tell(run, head, **changes)`: `comment`, after that run of `candidate` on that head."""
 
     def tell(run: int, head: str, **changes: str) -> Done:
         title = changes.pop("display_title", f"candidate of pull request 7 at {head}")

@@ -25,7 +25,7 @@ ASKED = {
 
 @pytest.fixture
 def handicapped(ready: Path, tmp_path: Path) -> Path:
-    """Give an environment whose `knickpoint bisect` plants a handicap, and says so in each trial."""
+    """Return an environment whose `knickpoint bisect` plants a handicap, and says so in each trial."""
     made = tmp_path / "environment"
     made.mkdir()
     for part in ready.iterdir():

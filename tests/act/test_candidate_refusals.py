@@ -20,7 +20,7 @@ Start = Callable[..., Done]
 
 @pytest.fixture
 def start(make_runner: Callable[..., Runner], origin: Origin) -> Start:
-    """Give `start(head, is_fork=True)`: `candidate`, after a push of that head."""
+    """Return `start(head, is_fork=True)`: `candidate`, after a push of that head."""
 
     def start(head: str, *, is_fork: bool) -> Done:
         event = events.pull_request_target(head, origin.main, is_fork=is_fork)

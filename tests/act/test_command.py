@@ -14,7 +14,7 @@ Ask = Callable[..., Done]
 
 @pytest.fixture
 def ask(make_runner: Callable[..., Runner], forge: Forge) -> Ask:
-    """Give `ask(body, login)`: `command`, after that comment."""
+    """Return `ask(body, login)`: `command`, after that comment."""
 
     def ask(body: str, login: str, *, is_pull: bool = True) -> Done:
         comment = forge.write(body, login)

@@ -62,7 +62,7 @@ def test_a_scheduled_night_is_measured_told_published_and_seen(
 
 
 def record_run(forge: Forge, number: int) -> events.JSON:
-    """Give the run as GitHub lists it."""
+    """Return the run as GitHub lists it."""
     api = f"{forge.url}/repos/example/configs/actions/runs/{number}"
     now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     return {

@@ -94,13 +94,13 @@ class Jumps:
 
 @pytest.fixture(scope="session")
 def jumps() -> Callable[..., Jumps]:
-    """Give `jumps(p_value=…, doubt=…, needed=…, deviation=…)`: the detector of planted steps."""
+    """Return `jumps(p_value=…, doubt=…, needed=…, deviation=…)`: the detector of planted steps."""
     return Jumps
 
 
 @pytest.fixture(scope="session")
 def planted() -> Callable[..., tuple[Observation, ...]]:
-    """Give `planted(values, releases=(…), minute=0, purpose=…, every=1, **key_changes)`.
+    """Return `planted(values, releases=(…), minute=0, purpose=…, every=1, **key_changes)`.
 
     One value a night from 2026-11-01 on, `minute` minutes after one; every n-th night only, if asked.
     By default all are of release 5.0.1; else of 5.0.N for each N in `releases`.
@@ -140,7 +140,7 @@ def planted() -> Callable[..., tuple[Observation, ...]]:
 
 @pytest.fixture(scope="session")
 def judge_planted() -> Callable[..., Judgement]:
-    """Give `judge_planted(*series, detector=…, **options)`: what comes of planted observations.
+    """Return `judge_planted(*series, detector=…, **options)`: what comes of planted observations.
 
     `circumstances` are trials, names and values.
     """

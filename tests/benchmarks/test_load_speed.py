@@ -20,7 +20,7 @@ GROUP = "10 000 operations into two histograms"
 
 
 def draw_operations() -> list[tuple[float, float, float]]:
-    """Give one second of operations as an engine logs them: intended start, send, end."""
+    """Return one second of operations as an engine logs them: intended start, send, end."""
     generator = random.Random(SEED)  # noqa: S311  test data, not a secret
     rows = []
     for number in range(OPERATIONS):

@@ -34,7 +34,7 @@ _KEEP = "async stem => { window.series = await window.knickpoint.series.load(ste
 
 @pytest.fixture(scope="module")
 def page(make_trial: Callable[..., Trial], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
-    """Give a page of a browser that has the site's address."""
+    """Yield a page of a browser that has the site's address."""
     target = tmp_path_factory.mktemp("large") / "site"
     context = make_scene(make_trial, TRIALS, target)
     statics = batch_of(SiteFile(FRONT, b"<!doctype html>"), *static_files())

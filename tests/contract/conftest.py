@@ -29,7 +29,7 @@ _PEER_JARS = (
 
 @pytest.fixture(scope="session")
 def mongo_peer() -> Iterator[tuple[str, int]]:
-    """Give address and port of a server that speaks MongoDB's wire protocol.
+    """Yield address and port of a server that speaks MongoDB's wire protocol.
 
     It is mongo-java-server, an emulator: it proves our use of the driver, and nothing about MongoDB.
     It enforces no write concern and ignores the time-series option.
@@ -55,7 +55,7 @@ def mongo_peer() -> Iterator[tuple[str, int]]:
 def fake_server(
     tmp_path_factory: pytest.TempPathFactory, make_testbed: Callable[..., Testbed]
 ) -> Iterator[Served]:
-    """Give a server of the fake system."""
+    """Yield a server of the fake system."""
     with deploy("fake", "1.1", tmp_path_factory.mktemp("fake"), make_testbed()) as served:
         yield served
 
@@ -64,7 +64,7 @@ def fake_server(
 def null_server(
     tmp_path_factory: pytest.TempPathFactory, make_testbed: Callable[..., Testbed]
 ) -> Iterator[Served]:
-    """Give a null server."""
+    """Yield a null server."""
     with deploy("null", "1.0", tmp_path_factory.mktemp("null"), make_testbed()) as served:
         yield served
 
@@ -73,7 +73,7 @@ def null_server(
 def cassandra_server(
     tmp_path_factory: pytest.TempPathFactory, make_testbed: Callable[..., Testbed]
 ) -> Iterator[Served]:
-    """Give a real Cassandra."""
+    """Yield a real Cassandra."""
     testbed = make_testbed(jvm_options=("-XX:TieredStopAtLevel=1",))
     with deploy("cassandra", "5.0", tmp_path_factory.mktemp("cassandra"), testbed) as served:
         yield served
@@ -89,7 +89,7 @@ def scylladb_server(cassandra_server: Served) -> Served:
 
 @pytest.fixture(scope="session")
 def mongodb_server(mongo_peer: tuple[str, int]) -> Served:
-    """Give the emulator of MongoDB's wire protocol: MongoDB itself is not here."""
+    """Return the emulator of MongoDB's wire protocol: MongoDB itself is not here."""
     address, port = mongo_peer
     target = Target(
         system="mongodb",
@@ -104,7 +104,7 @@ def mongodb_server(mongo_peer: tuple[str, int]) -> Served:
 
 @pytest.fixture(scope="module")
 def crate_peer() -> Iterator[CratePeer]:
-    """Give a server at CrateDB's HTTP endpoint that holds requests to the reference: no CrateDB.
+    """Yield a server at CrateDB's HTTP endpoint that holds requests to the reference: no CrateDB.
 
     It shows rows to queries only after a REFRESH, and never by itself.
     """
@@ -114,7 +114,7 @@ def crate_peer() -> Iterator[CratePeer]:
 
 @pytest.fixture(scope="module")
 def cratedb_server(crate_peer: CratePeer) -> Served:
-    """Give the peer at CrateDB's endpoint: CrateDB itself is not here."""
+    """Return the peer at CrateDB's endpoint: CrateDB itself is not here."""
     target = Target(
         system="cratedb",
         addresses=(crate_peer.address,),

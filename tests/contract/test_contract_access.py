@@ -44,7 +44,7 @@ class Asking:
     command: tuple[str, ...]
 
     def access(self, **changed: object) -> Access:
-        """Give what is right, but for what is changed."""
+        """Return what is right, but for what is changed."""
         tls = Tls(ca_file=str(self.authority.certificate))
         right = Access(username="bench", password_env=VARIABLE, tls=tls)
         return replace(right, **changed)  # type: ignore[arg-type]
@@ -72,7 +72,7 @@ class Asking:
         )
 
     def refusal(self, access: Access, port: int | None = None) -> str:
-        """Give the last line that the engine says; no line has a password."""
+        """Return the last line that the engine says; no line has a password."""
         with pytest.raises(StepFailed) as caught:
             self.load(access, port)
         assert not {word for word in (PLANTED, WRONG) if word in str(caught.value)}

@@ -38,7 +38,7 @@ STAGE = Stage(
 
 
 def _commands(beside: str) -> tuple[tuple[str, ...], ...]:
-    """Say how the two engines are started: both the Python engine, or one of them the native."""
+    """Describe how the two engines are started: both the Python engine, or one of them the native."""
     return (PYTHON_ENGINE, (str(need_native()),) if beside == "native" else PYTHON_ENGINE)
 
 

@@ -80,7 +80,7 @@ def counted(operations: int) -> Counted:
 
 @pytest.fixture
 def make_spec(tmp_path: Path) -> Callable[..., LoadSpec]:
-    """Give `make_spec(target, records, *operations, **changes)`."""
+    """Return `make_spec(target, records, *operations, **changes)`."""
     places = iter(range(100))
 
     def make(target: Target, records: Records, *mix: Operation, **changes: object) -> LoadSpec:

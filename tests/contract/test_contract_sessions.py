@@ -40,7 +40,7 @@ def served(request: pytest.FixtureRequest) -> tuple[Served, Model]:
 
 @pytest.fixture(scope="module")
 def session(served: tuple[Served, Model]) -> Iterator[Any]:
-    """Give one session that is asked everything, as `knickpoint prove` does."""
+    """Yield one session that is asked everything, as `knickpoint prove` does."""
     server, model = served
     with model.connect(server.target) as session:
         yield session

@@ -143,7 +143,7 @@ class Case:
     testbed: Testbed
 
     def deploy(self, servers: int = 1) -> Cluster:
-        """Give a cluster of the newest release in which no verb has been called."""
+        """Return a cluster of the newest release in which no verb has been called."""
         example = EXAMPLES[self.name]
         artifact = self.directory / "artifact"
         contents = dict.fromkeys(example.files, "") | example.scripts
@@ -185,7 +185,7 @@ class Case:
         )
 
     def prepare(self, servers: int = 1) -> Cluster:
-        """Give a cluster that is installed and configured."""
+        """Return a cluster that is installed and configured."""
         cluster = self.deploy(servers)
         for node in cluster.nodes:
             self.system.install(node, cluster)
@@ -193,14 +193,14 @@ class Case:
         return cluster
 
     def start(self, servers: int = 1) -> Cluster:
-        """Give a cluster whose server processes run."""
+        """Return a cluster whose server processes run."""
         cluster = self.prepare(servers)
         for node in cluster.nodes:
             self.system.start(node, cluster)
         return cluster
 
     def written(self, node: Node) -> str:
-        """Give the text of every small file in a node's directory."""
+        """Return the text of every small file in a node's directory."""
         files = (path for path in Path(node.work_dir).rglob("*") if path.is_file())
         return "\n".join(
             path.read_text(errors="replace") for path in files if path.stat().st_size < 2**20

@@ -63,7 +63,7 @@ def _each_pair(*, short: Collection[Dialect] = (CQL,)) -> pytest.MarkDecorator:
 
 @pytest.fixture
 def make_stand(tmp_path: Path) -> MakeStand:
-    """Give `make_stand(engine, dialect)`: where that engine is tested by servers that speak so."""
+    """Return `make_stand(engine, dialect)`: where that engine is tested by servers that speak so."""
 
     def make(engine: str, dialect: Dialect) -> Stand:
         need_native(NULL_SERVER)

@@ -44,7 +44,7 @@ Run = Callable[..., LoadOutcome]
 
 @pytest.fixture
 def run(tmp_path: Path) -> Run:
-    """Give `run(engine, served, observe, **changes)`: one engine does what the changed spec says."""
+    """Return `run(engine, served, observe, **changes)`: one engine does what the changed spec says."""
     places = iter(range(100))
 
     def run(
@@ -79,7 +79,7 @@ def run(tmp_path: Path) -> Run:
 
 @pytest.fixture
 def emptied(cassandra_server: Served) -> Iterator[Served]:
-    """Give a real server with an empty table of readings."""
+    """Yield a real server with an empty table of readings."""
     with cassandra_server.connect() as session:
         session.create_schema(RECORDS)
     table = f"{KEYSPACE}.sensor_readings"
@@ -93,7 +93,7 @@ def emptied(cassandra_server: Served) -> Iterator[Served]:
 def ring(
     tmp_path_factory: pytest.TempPathFactory, make_testbed: Callable[..., Testbed]
 ) -> Iterator[Served]:
-    """Give two nodes that both hold every row."""
+    """Yield two nodes that both hold every row."""
     testbed = make_testbed(jvm_options=("-XX:TieredStopAtLevel=1",))
     directory = tmp_path_factory.mktemp("ring")
     with deploy("cassandra", "5.0", directory, testbed, FIRST, beside=(SECOND,)) as served:

@@ -35,7 +35,7 @@ def kept_kernel() -> Iterator[None]:
 
 @pytest.fixture
 def isolated_host(tmp_path: Path) -> Iterator[int]:
-    """Give the port of an sshd on 127.0.0.1 and .2 that sees its own /etc, /run and /usr/local."""
+    """Yield the port of an sshd on 127.0.0.1 and .2 that sees its own /etc, /run and /usr/local."""
     sshd = shutil.which("sshd", path=f"{os.environ['PATH']}:/usr/sbin")
     need(sshd and shutil.which("ssh"), "install openssh-server and openssh-client")
     need(os.geteuid() == 0, "tuning needs root")

@@ -48,7 +48,7 @@ class Lab:
         return int(found[1])
 
     def processes(self, host: str, *programs: str) -> list[int]:
-        """Give the pids, as the machine counts, of a host's processes of these programs."""
+        """Return the pids, as the machine counts, of a host's processes of these programs."""
         room = Path(f"/proc/{self.first_process(host)}/ns/pid").readlink()
         found = []
         for path in Path("/proc").glob("[0-9]*"):
@@ -62,7 +62,7 @@ class Lab:
         return found
 
     def ours(self, *hosts: str) -> dict[str, list[int]]:
-        """Give the servers and engines that run on hosts."""
+        """Return the servers and engines that run on hosts."""
         return {host: self.processes(host, *OURS) for host in hosts or HOSTS}
 
 

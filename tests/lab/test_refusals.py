@@ -13,7 +13,7 @@ from .conftest import ROOT
 
 @pytest.fixture
 def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    """Give the program, with a lab of no hosts and no bridge."""
+    """Return the program, with a lab of no hosts and no bridge."""
     monkeypatch.syspath_prepend(str(ROOT / "infra" / "lab"))
     found = importlib.import_module("lab")
     home = tmp_path / "lab"

@@ -107,17 +107,17 @@ class Trials:
         return found
 
     def logs(self) -> list[str]:
-        """Give the names of the logs in the newest bundle."""
+        """Return the names of the logs in the newest bundle."""
         newest = max((self.directory / "var" / "trials").iterdir())
         return sorted(path.name for path in (newest / "logs").iterdir())
 
     def is_clean_after(self, *hosts: str) -> bool:
-        """Say whether nothing of ours runs on hosts, nor on this machine."""
+        """Return whether nothing of ours runs on hosts, nor on this machine."""
         masters = self.ssh_of(*(trial.pid for trial in self.running))
         return not any(self.lab.ours(*hosts).values()) and not masters
 
     def ssh_of(self, *parents: int) -> list[int]:
-        """Give the SSH clients of processes; those of one that has ended belong to the machine."""
+        """Return the SSH clients of processes; those of one that has ended belong to the machine."""
         found = []
         for path in Path("/proc").glob("[0-9]*"):
             try:

@@ -39,7 +39,7 @@ class Fault:
 
     @classmethod
     def refusal(cls, status: int, code: int, message: str) -> Self:
-        """Give a fault in CrateDB's own form."""
+        """Return a fault in CrateDB's own form."""
         return cls(status, json.dumps({"error": {"code": code, "message": message}}).encode())
 
 
@@ -109,7 +109,7 @@ class CratePeer:
             del self._open[connection]
 
     def statements(self, beginning: str) -> list[Asked]:
-        """Give what was asked that begins so."""
+        """Return what was asked that begins so."""
         return [asked for asked in self.asked if asked.statement.startswith(beginning)]
 
     def answer(self, body: bytes) -> dict[str, Any]:

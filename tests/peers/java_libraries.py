@@ -13,7 +13,7 @@ from perf.releases.maven import copy_libraries
 
 
 def fetch_jars(name: str, coordinates: Sequence[str]) -> tuple[str, ...]:
-    """Give the paths of the jars; other coordinates under the same name are another set."""
+    """Return the paths of the jars; other coordinates under the same name are another set."""
     asked = hashlib.sha256(" ".join(coordinates).encode()).hexdigest()[:12]
     home = cache_dir() / "libraries" / f"{name}-{asked}"
     home.mkdir(parents=True, exist_ok=True)
@@ -26,7 +26,7 @@ def fetch_jars(name: str, coordinates: Sequence[str]) -> tuple[str, ...]:
 
 
 def compile_peer(java: str, program: Path, jars: Sequence[str]) -> str:
-    """Give the class path of a program of one file; the compiler is one of its libraries.
+    """Return the class path of a program of one file; the compiler is one of its libraries.
 
     It is ecj, which also compiles where Java is a runtime without a compiler.
     """

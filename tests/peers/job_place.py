@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[2]
 
 @cache
 def find_script(flow: str, job: str, name: str) -> str:
-    """Give the script of a step, by its id or by how its name begins."""
+    """Return the script of a step, by its id or by how its name begins."""
     content = YAML(typ="safe", pure=True).load((ROOT / f".github/workflows/{flow}.yml").read_text())
     (script,) = (
         step["run"]

@@ -46,7 +46,7 @@ class LakeOfLabs:
 
 
 def make_lake(server: PostgresServer, data_path: str, s3: str = "") -> LakeOfLabs:
-    """Give a lake with nothing in it, not even a table."""
+    """Return a lake with nothing in it, not even a table."""
     database = f"lake_{next(_NUMBERS)}"
     with psycopg.connect(server.address, password=PASSWORD, autocommit=True) as session:
         session.execute(f"CREATE DATABASE {database}".encode())
@@ -60,7 +60,7 @@ def drop_lake(lake: LakeOfLabs) -> None:
 
 
 def each_lake(server: PostgresServer, place: Path) -> Iterator[LakeOfLabs]:
-    """Give a lake with a directory of its own, and remove it afterwards."""
+    """Yield a lake with a directory of its own, and remove it afterwards."""
     lake = make_lake(server, f"{place}/parquet/")
     yield lake
     drop_lake(lake)

@@ -31,7 +31,7 @@ class Script:
     asked: list[Document] = field(default_factory=list)
 
     def named(self, command: str) -> list[Document]:
-        """Give what was asked of one command."""
+        """Return what was asked of one command."""
         return [asked for asked in self.asked if next(iter(asked)) == command]
 
     def answer(self, asked: Document) -> Document | None:
@@ -73,7 +73,7 @@ def _handler(script: Script) -> type[socketserver.StreamRequestHandler]:
 
 
 def parse(code: int, body: bytes) -> Document:
-    """Give the command of a message; what came beside it is under its name."""
+    """Return the command of a message; what came beside it is under its name."""
     if code == OP_QUERY:
         document: Document = bson.decode(body[body.index(b"\0", 4) + 9 :])
         return document
@@ -92,7 +92,7 @@ def parse(code: int, body: bytes) -> Document:
 
 
 def frame(code: int, request: int, answer: Document) -> bytes:
-    """Give an answer as it goes over the wire, in the form of what was asked."""
+    """Return an answer as it goes over the wire, in the form of what was asked."""
     encoded = bson.encode(answer)
     if code == OP_QUERY:
         body, code = struct.pack("<iqii", 8, 0, 0, 1) + encoded, OP_REPLY

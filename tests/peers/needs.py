@@ -19,7 +19,7 @@ def need(condition: object, what: str) -> None:
 
 
 def need_native(program: str = ENGINE) -> Path:
-    """Give a built program of the native load engine: `make native` builds it."""
+    """Return a built program of the native load engine: `make native` builds it."""
     try:
         return find_native(program)
     except UsageError as missing:

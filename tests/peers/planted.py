@@ -9,7 +9,7 @@ _LOOK_S = 0.02
 
 
 def find_in_files(secret: str, *roots: Path) -> list[Path]:
-    """Give the files below some directories that hold a secret."""
+    """Return the files below some directories that hold a secret."""
     files = [path for root in roots for path in root.rglob("*") if path.is_file()]
     return [path for path in files if secret.encode() in path.read_bytes()]
 
@@ -44,6 +44,6 @@ def _command_lines(secret: str) -> Iterator[str]:
 
 
 def environment_of(pid: int) -> dict[str, str]:
-    """Give the environment that a process was started with."""
+    """Return the environment that a process was started with."""
     entries = Path(f"/proc/{pid}/environ").read_bytes().decode(errors="replace").split("\0")
     return dict(entry.split("=", 1) for entry in entries if "=" in entry)  # type: ignore[misc]

@@ -20,7 +20,7 @@ _PROGRAMS = sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
 
 
 def find_programs() -> Path | None:
-    """Give the directory of the newest installed server's programs; None without one."""
+    """Return the directory of the newest installed server's programs; None without one."""
     if found := shutil.which("initdb"):
         return Path(found).resolve().parent
     return _PROGRAMS[0] if _PROGRAMS else None
@@ -92,7 +92,7 @@ class PostgresServer:
 
 @contextmanager
 def serving(programs: Path, *, is_careful: bool = False) -> Iterator[PostgresServer]:
-    """Give a new server that runs, and stop it at the end.
+    """Yield a new server that runs, and stop it at the end.
 
     It is not below pytest's own directory, which no other user may enter.
     """
@@ -109,7 +109,7 @@ def serving(programs: Path, *, is_careful: bool = False) -> Iterator[PostgresSer
 
 
 def find_free_port() -> int:
-    """Give a port of 127.0.0.1 that nothing listens on now."""
+    """Return a port of 127.0.0.1 that nothing listens on now."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]

@@ -78,7 +78,7 @@ VERSIONS = ("5.0.3", "5.0.4", "5.0.5")
 
 @pytest.fixture
 def places(tmp_path: Path) -> Places:
-    """Give an empty data directory."""
+    """Return an empty data directory."""
     return Places(tmp_path / "var")
 
 
@@ -94,7 +94,7 @@ def make_bundle(
     make_trial: Callable[..., Trial],
     make_intervals: Callable[..., tuple[Interval, ...]],
 ) -> Callable[..., Path]:
-    """Give `make_bundle(trial=None, intervals=None)`: it seals one and gives its place."""
+    """Return `make_bundle(trial=None, intervals=None)`: it seals one and gives its place."""
 
     def make(trial: Trial | None = None, intervals: Sequence[Interval] | None = None) -> Path:
         return seal(places, trial or make_trial(), make_intervals() if intervals is None else intervals)
@@ -108,7 +108,7 @@ def filled_once(
     make_trial: Callable[..., Trial],
     make_intervals: Callable[..., tuple[Interval, ...]],
 ) -> Places:
-    """Give a data directory that nobody may change; see `filled`."""
+    """Return a data directory that nobody may change; see `filled`."""
     places = Places(tmp_path_factory.mktemp("filled") / "var")
     release = make_trial().release
     with open_history(places.history) as history:
@@ -121,14 +121,14 @@ def filled_once(
 
 @pytest.fixture
 def bundles(places: Places, filled_once: Places) -> tuple[Path, ...]:
-    """Give three sealed bundles, one per release."""
+    """Return three sealed bundles, one per release."""
     shutil.copytree(filled_once.trials, places.trials, dirs_exist_ok=True)
     return tuple(bundle.find(places))
 
 
 @pytest.fixture
 def filled(places: Places, bundles: tuple[Path, ...], filled_once: Places) -> Places:
-    """Give a data directory whose history holds the three trials."""
+    """Return a data directory whose history holds the three trials."""
     assert len(bundles) == len(VERSIONS)
     shutil.copy(filled_once.history, places.history)
     return places
@@ -136,7 +136,7 @@ def filled(places: Places, bundles: tuple[Path, ...], filled_once: Places) -> Pl
 
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[PostgresServer]:
-    """Give a PostgreSQL of the tests' own; tests that stop it start it again."""
+    """Yield a PostgreSQL of the tests' own; tests that stop it start it again."""
     programs = find_programs()
     need(programs, "no PostgreSQL here; install postgresql")
     assert programs is not None
@@ -148,20 +148,20 @@ def postgres() -> Iterator[PostgresServer]:
 def lake(
     postgres: PostgresServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[LakeOfLabs]:
-    """Give an empty history of several labs; its password is in the environment."""
+    """Yield an empty history of several labs; its password is in the environment."""
     monkeypatch.setenv("PGPASSWORD", PASSWORD)
     yield from each_lake(postgres, tmp_path)
 
 
 @pytest.fixture
 def joined(places: Places, lake: LakeOfLabs) -> Places:
-    """Give an empty data directory of a lab whose history is in the lake."""
+    """Return an empty data directory of a lab whose history is in the lake."""
     return lake.join(places)
 
 
 @pytest.fixture
 def append_between(monkeypatch: pytest.MonkeyPatch) -> Callable[[History, Path], None]:
-    """Give `append_between(history, bundle)`: it is appended after the next query that is asked.
+    """Return `append_between(history, bundle)`: it is appended after the next query that is asked.
 
     The history is one that is open a second time: the one that asks must not see it yet.
     """

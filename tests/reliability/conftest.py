@@ -15,7 +15,7 @@ _MEMORY = Path("/dev/shm")  # noqa: S108  a file system without a disk: more kil
 
 @pytest.fixture(scope="module")
 def launcher(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Commands]:
-    """Give what runs commands and kills them."""
+    """Yield what runs commands and kills them."""
     with serving(tmp_path_factory.mktemp("launcher")) as launcher:
         yield launcher
 
@@ -24,13 +24,13 @@ def launcher(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Commands]:
 def beginnings(
     make_trial: Callable[..., Trial], make_intervals: Callable[..., tuple[Interval, ...]]
 ) -> Beginnings:
-    """Give what makes the directories that commands begin with."""
+    """Return what makes the directories that commands begin with."""
     return Beginnings(make_trial(), make_intervals(seconds=4))
 
 
 @pytest.fixture
 def room(tmp_path: Path) -> Iterator[Path]:
-    """Give a place for many copies."""
+    """Yield a place for many copies."""
     above = _MEMORY if _MEMORY.is_dir() else tmp_path
     with tempfile.TemporaryDirectory(prefix="knickpoint-kills-", dir=above) as place:
         yield Path(place)

@@ -41,7 +41,7 @@ class Change:
 
     @property
     def kind(self) -> str:
-        """Give its letter in disk_shim.c; empty for what is said."""
+        """Return its letter in disk_shim.c; empty for what is said."""
         if self.what == "told":
             return ""
         kinds = {"create": "c", "mkdir": "c", "link": "r", "remove": "u", "exchange": "r"}
@@ -134,7 +134,7 @@ class Commands:
         return Done(int(code), out, err, changes=changes)
 
     def find_left(self) -> list[str]:
-        """Give the command lines of what commands started and left running."""
+        """Return the command lines of what commands started and left running."""
         found = []
         for place in Path("/proc").iterdir():
             if place.name.isdecimal() and int(place.name) != self.server.pid:
@@ -179,7 +179,7 @@ def serving(place: Path) -> Iterator[Commands]:
 
 
 def dying(change: int) -> str:
-    """Say that a command is to die at so manyth change of the disk; 0: only to count them."""
+    """State that a command is to die at so manyth change of the disk; 0: only to count them."""
     return f"{ALL} {change} {errno.EIO} die"
 
 

@@ -71,7 +71,7 @@ def change_load(
     timeout_s: float = 3.0,
     rows_per_device: int = 20,
 ) -> Workload:
-    """Give a workload with a preload, a short warm-up and one iteration of `seconds`, at most."""
+    """Return a workload with a preload, a short warm-up and one iteration of `seconds`, at most."""
     load: ClosedLoop | OpenLoop = ClosedLoop(kind="closed", in_flight=4)
     if rate is not None:
         load = OpenLoop(kind="open", offered_load_ops_per_s=rate, in_flight=16)
@@ -96,7 +96,7 @@ def deploy_fake(
     limits: Mapping[str, float] | None = None,
     **load: Any,  # noqa: ANN401  the arguments of change_load
 ) -> Deployment:
-    """Give three nodes of the fake, on addresses that no other test has; answers take 5 ms."""
+    """Return three nodes of the fake, on addresses that no other test has; answers take 5 ms."""
     catalog = load_catalog(CONFIGS)
     suite = catalog.suite("fake-short")
     deployment = catalog.resolve(suite, suite.experiments[0])
@@ -180,7 +180,7 @@ class Disturbed:
         return self.places.run / self.system.name / name / "server.pid"
 
     def find(self, name: str) -> int:
-        """Give the pid of a node's server, or of `engine`."""
+        """Return the pid of a node's server, or of `engine`."""
         path = self.places.run / "engines" / "0" / "engine.pid"
         return int((path if name == "engine" else self._server_file(name)).read_text().split()[0])
 
@@ -207,12 +207,12 @@ def await_that(condition: Callable[[], bool]) -> None:
 
 
 def kill(name: str) -> Deed:
-    """Give a deed that kills a node, or the engine."""
+    """Return a deed that kills a node, or the engine."""
     return lambda trial: os.kill(trial.find(name), signal.SIGKILL)
 
 
 def pause(name: str, seconds: float | None = None) -> Deed:
-    """Give a deed that stops a node or the engine, for so long or for ever."""
+    """Return a deed that stops a node or the engine, for so long or for ever."""
 
     def stop(trial: Disturbed) -> None:
         pid = trial.find(name)

@@ -58,7 +58,7 @@ class Teller:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(self, item: pytest.Item) -> Iterator[Any]:
-        """Tell which promises a test is about, where it runs."""
+        """Describe which promises a test is about, where it runs."""
         report: pytest.TestReport = yield
         figures = dict(report.user_properties).get("figures", {})
         told = (

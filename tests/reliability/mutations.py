@@ -102,7 +102,7 @@ def dump(node: Tree) -> str:
 
 
 def list_places(node: Tree, here: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """Give the ways to all values of a tree, the whole first."""
+    """Return the ways to all values of a tree, the whole first."""
     inner = (
         node.items() if isinstance(node, dict) else enumerate(node if isinstance(node, list) else ())
     )
@@ -110,7 +110,7 @@ def list_places(node: Tree, here: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]
 
 
 def _change(node: Tree, place: Sequence[Any], act: str, value: Tree) -> Tree:
-    """Give a copy of a tree in which one place is changed; one that is gone changes nothing."""
+    """Return a copy of a tree in which one place is changed; one that is gone changes nothing."""
     if not place:
         return {"wrap": [node], "hide": {"x": node}}.get(act, value)
     key, *rest = place
@@ -141,7 +141,7 @@ def _change_key(node: dict[str, Tree], key: str, act: str, value: Tree) -> Tree:
 
 @st.composite
 def broken_documents(draw: st.DrawFn, tree: Tree, *, for_yaml: bool = False) -> bytes:
-    """Give a JSON document that differs from a tree in one to four places."""
+    """Return a JSON document that differs from a tree in one to four places."""
     acts = ("replace", "replace", "replace", "remove", "rename", "double", "contradict", "wrap", "hide")
     values = EXTREMES + (OF_YAML if for_yaml else ())
     for _ in range(draw(st.integers(1, 4))):
@@ -228,7 +228,7 @@ def put_in_place(path: Path, kind: str) -> None:
 
 
 def is_well_told(error: BaseException, *names: object) -> bool:
-    """Tell whether an error is one of ours, names these, is bounded, and is safe for a terminal.
+    """Return whether an error is one of ours, names these, is bounded, and is safe for a terminal.
 
     Lines may end with a newline only; what is in them is printable.
     """

@@ -24,7 +24,7 @@ class File:
     """Writes at an offset; without bytes, cuts to a length."""
 
     def content(self, chosen: Sequence[tuple[int, bytes | None]]) -> bytes:
-        """Give the content with some of the pending writes."""
+        """Return the content with some of the pending writes."""
         content = bytearray(self.synced)
         for offset, written in chosen:
             end = offset if written is None else offset + len(written)
@@ -129,7 +129,7 @@ class Disk:
             self.steps = kept
 
     def lose(self, names: float, writes: float, seed: str) -> Tree:
-        """Give what is there after the power failed, by the shares of what was kept nonetheless."""
+        """Return what is there after the power failed, by the shares of what was kept nonetheless."""
         generator = random.Random(seed)  # noqa: S311  test data, not a secret
         folders: dict[int, dict[str, File | Folder]] = {}
         for step in self.steps:
@@ -176,7 +176,7 @@ SHARES = ((0.0, 0.0), (1.0, 0.0), (0.0, 1.0), (1.0, 1.0), (0.5, 0.5), (0.8, 0.3)
 def crash(
     disk: Disk, changes: Sequence[Change], most: int, seed: str
 ) -> Iterator[tuple[str, Tree, str]]:
-    """Give states of a disk after the power failed: where, what is left, what had been said till then.
+    """Yield states of a disk after the power failed: where, what is left, what had been said till then.
 
     The power fails before anything is synced or said, and at the end; of more than `most` states, some
     are chosen. No state comes twice with the same words.

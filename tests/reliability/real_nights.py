@@ -142,7 +142,7 @@ def run_nights(nights: int, into: Path, lock: Path | None = None) -> list[Seen]:
 
 
 def check(seen: Sequence[Seen]) -> tuple[list[str], dict[str, object]]:
-    """Give what is wrong, and figures: only trials may fail by what else the machine did."""
+    """Return what is wrong, and figures: only trials may fail by what else the machine did."""
     wrong = []
     for one in seen:
         if one.exit_code not in {0, 1, 3}:

@@ -119,46 +119,46 @@ _LATER = (
 
 
 def _draw(name: str) -> random.Random:
-    """Give the same random numbers for the same name in every process."""
+    """Return the same random numbers for the same name in every process."""
     return random.Random(hashlib.sha256(name.encode()).digest())  # noqa: S311  scatter, no secret
 
 
 def fault_of(night: int) -> str:
-    """Give what goes wrong in a night, or an empty text."""
+    """Return what goes wrong in a night, or an empty text."""
     if night < 105:
         return FAULTS.get(night, "")
     return _LATER[night // 9 % len(_LATER)] if night % 9 == 5 else ""
 
 
 def starts_at(night: int) -> datetime:
-    """Give when a night begins: at two, with some minutes of scatter."""
+    """Return when a night begins: at two, with some minutes of scatter."""
     return FIRST + timedelta(days=night, minutes=_draw(f"start {night}").randrange(40))
 
 
 def release_of(night: int) -> int:
-    """Give the ordinal of the newest release at a night."""
+    """Return the ordinal of the newest release at a night."""
     ordinal = night // NIGHTS_PER_RELEASE
     return ordinal + JUMP[1] if night >= JUMP[0] else ordinal
 
 
 def released_at(change: Planted) -> int:
-    """Give the ordinal of the release that brought a planted change."""
+    """Return the ordinal of the release that brought a planted change."""
     # Of those that were left out together, the last but one.
     return release_of(change.night) - (1 if change.night == JUMP[0] else 0)
 
 
 def config_of(night: int) -> int:
-    """Give how many changes of the configuration were made until a night."""
+    """Return how many changes of the configuration were made until a night."""
     return sum(change.where == "config" and change.night <= night for change in CHANGES)
 
 
 def has_turns(night: int) -> bool:
-    """Tell whether the suite of a night measures suspects again."""
+    """Return whether the suite of a night measures suspects again."""
     return any(begin <= night < end for begin, end in TURNS)
 
 
 def _share(change: Planted, night: int, ordinal: int, config: int) -> float:
-    """Give how much of a change is there: 0 to 1."""
+    """Return how much of a change is there: 0 to 1."""
     if change.where == "release":
         return float(ordinal >= released_at(change))
     if change.where == "config":
@@ -179,7 +179,7 @@ def speed(night: int, ordinal: int | None, config: int, *, is_tail: bool = False
 def figure(
     metric: str, statistic: str, trial: str, night: int, ordinal: int | None, config: int
 ) -> float:
-    """Give one metric of a trial: its planted level, and scatter of its own by its name."""
+    """Return one metric of a trial: its planted level, and scatter of its own by its name."""
     kind = ("response_time" if metric == "service_time" else metric, statistic)
     scatter = math.exp(_draw(f"{trial} {kind}").gauss(0, SCATTER[kind]))
     fast = speed(night, ordinal, config, is_tail=statistic == "p99")
@@ -187,7 +187,7 @@ def figure(
 
 
 def canary(metric: str, statistic: str, trial: str, phase: str, night: int) -> float:
-    """Give the value of fixed work: it moves with the testbed alone."""
+    """Return the value of fixed work: it moves with the testbed alone."""
     scatter = math.exp(_draw(f"{trial} {phase} {metric}").gauss(0, 0.01)) * _SPREAD[statistic]
     fast = speed(night, None, 0) if metric != CANARY_FSYNC.name else 1.0
     return CANARIES[metric] * scatter * (fast if metric == CANARY_MEMORY.name else 1 / fast)

@@ -47,7 +47,7 @@ _ENDS = {
 
 
 def night_of(trial: str) -> int:
-    """Give the number of the night in which a trial was measured."""
+    """Return the number of the night in which a trial was measured."""
     found = _NIGHT.match(trial)
     assert found, trial
     day = datetime.fromisoformat(f"{found[1]}T00:00+00:00")
@@ -87,7 +87,7 @@ def _finds(run: Run, planted: Planted, state: str) -> bool:
 
 
 def _is_of(change: dict[str, Any], planted: Planted) -> bool:
-    """Tell whether a change may be the planted one: its place, its metric and its direction."""
+    """Return whether a change may be the planted one: its place, its metric and its direction."""
     begin, end = night_of(change["after"]), night_of(change["until"])
     last = planted.night + planted.drifts_for + NEAR
     is_there = planted.night - NEAR <= end and begin <= last

@@ -159,7 +159,7 @@ def patch() -> None:
 
 
 def _canary(_remote: object, _directory: str, phase: str) -> tuple[Sample, ...]:
-    """Give samples of fixed work that is not done; their values are planted as the trial is made."""
+    """Return samples of fixed work that is not done; their values are planted as the trial is made."""
     return tuple(
         Sample(
             phase=phase, operation="canary", metric=metric, statistic=statistic, value=1.0, host="local"
@@ -178,7 +178,7 @@ def _with_figures(make: Callable[..., Trial]) -> Callable[..., Trial]:
 
 
 def _plant(order: harness.Order, samples: Sequence[Sample]) -> tuple[Sample, ...]:
-    """Give samples with planted values where a season has any."""
+    """Return samples with planted values where a season has any."""
     ordinal = order.release.ordinal if order.release.line == season.LINE else None
     config = int(order.deployment.config.settings.get("planted", 0))
     night, planted = TONIGHT.number, {("service_time", "p50"), ("service_time", "p99"), *season.SCATTER}
@@ -283,7 +283,7 @@ def write_if_new(path: Path, text: str) -> None:
 
 
 def lay_out(number: int, into: Path) -> Path:
-    """Give the configuration of a night: new releases and settings are edits of its files."""
+    """Return the configuration of a night: new releases and settings are edits of its files."""
     configs = into / "configs"
     turns = (
         "remeasure_minutes: 60\nbisect: auto\nbisect_minutes: 120" if season.has_turns(number) else ""
@@ -308,7 +308,7 @@ def run(*words: str) -> int:
 
 
 def describe_changes(judgement: Judgement | None) -> list[dict[str, Any]]:
-    """Give the changes of all incidents, as plain data."""
+    """Return the changes of all incidents, as plain data."""
     return [
         {
             "incident": incident.name,
@@ -327,7 +327,7 @@ def describe_changes(judgement: Judgement | None) -> list[dict[str, Any]]:
 
 
 def hold(process: psutil.Process) -> dict[str, Any]:
-    """Give what this process holds between two nights."""
+    """Return what this process holds between two nights."""
     gc.collect()
     return {
         "rss_mb": round(process.memory_info().rss / 1e6, 1),

@@ -37,7 +37,7 @@ def deploy_cassandra(
     limits: Mapping[str, float] | None = None,
     **load: Any,  # noqa: ANN401  the arguments of change_load
 ) -> Deployment:
-    """Give one node with a heap of 512 MB, on an address that no other test has."""
+    """Return one node with a heap of 512 MB, on an address that no other test has."""
     catalog = load_catalog(CONFIGS)
     suite = catalog.suite("fake-short")
     deployment = catalog.resolve(suite, suite.experiments[0])
@@ -71,7 +71,7 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> Places:
 
 @pytest.fixture(scope="module")
 def trials(places: Places) -> Disturbed:
-    """Give the trials of one testbed."""
+    """Return the trials of one testbed."""
     cassandra = registry.load("cassandra")
     release = releases.find_release(cassandra, "5.0.9")
     artifact = releases.fetch(cassandra, release, tell=print)
@@ -83,7 +83,7 @@ Try = Callable[..., Trial]
 
 @pytest.fixture
 def attempt(trials: Disturbed, figures: dict[str, object]) -> Try:
-    """Give `attempt(deployment, moment, deed)`: a trial that leaves nothing but its bundle."""
+    """Return `attempt(deployment, moment, deed)`: a trial that leaves nothing but its bundle."""
 
     def attempt(
         deployment: Deployment, moment: Moment | None = None, deed: Deed = lambda _: None

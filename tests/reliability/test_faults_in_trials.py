@@ -145,7 +145,7 @@ Try = Callable[..., Trial]
 
 @pytest.fixture
 def attempt(tmp_path: Path, figures: dict[str, object]) -> Try:
-    """Give `attempt(fault, system, mend)`: a trial with a fault, and once mended an unharmed one."""
+    """Return `attempt(fault, system, mend)`: a trial with a fault, and once mended an unharmed one."""
 
     def attempt(
         fault: Fault,

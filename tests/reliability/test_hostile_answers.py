@@ -74,7 +74,7 @@ def test_what_a_host_prints_is_read_or_the_step_fails_in_words(
 
 
 def _record(read: Callable[[Remote], Any]) -> str:
-    """Give what this machine prints when it is asked the same."""
+    """Return what this machine prints when it is asked the same."""
 
     class Recording(LocalHost):
         said = ""

@@ -175,7 +175,7 @@ def pack(members: list[tuple[str, bytes]], method: int = zipfile.ZIP_DEFLATED) -
 
 @st.composite
 def hostile_zips(draw: st.DrawFn) -> bytes:
-    """Give a zip of odd members, whose central directory lies in up to three of its fields."""
+    """Return a zip of odd members, whose central directory lies in up to three of its fields."""
     odd = (f"./{MEMBER}", f"/{MEMBER}", f"../{MEMBER}", f"a\\{MEMBER}", "a/", "\x1b[2J", "é")
     names = st.sampled_from([MEMBER, MEMBER, *odd])
     contents = st.sampled_from([b"", b"{}", COMPARISON, b"\0" * 100_000, pack([(MEMBER, b"{}")])])

@@ -46,7 +46,7 @@ def whole(
     make_trial: Callable[..., Trial],
     make_interval: Callable[..., Interval],
 ) -> Path:
-    """Give a sealed bundle that has something of everything."""
+    """Return a sealed bundle that has something of everything."""
     places = Places(tmp_path_factory.mktemp("whole"))
     step = LoadStep(
         phase="ladder-200",
@@ -172,7 +172,7 @@ def test_a_broken_manifest_or_log_is_refused(
 
 
 def pack(data: bytes) -> str:
-    """Give a payload of a log, of what zlib packs."""
+    """Return a payload of a log, of what zlib packs."""
     packed = zlib.compress(data, 9)
     return base64.b64encode(struct.pack(">II", 0x1C849314, len(packed)) + packed).decode()
 
@@ -180,12 +180,12 @@ def pack(data: bytes) -> str:
 def head(
     length: int, digits: int = 3, lowest: int = 1, highest: int = 3_600_000_000, offset: int = 0
 ) -> bytes:
-    """Give the head of a packed histogram."""
+    """Return the head of a packed histogram."""
     return struct.pack(">IIIIQQd", 0x1C849313, length, offset, digits, lowest, highest, 1.0)
 
 
 def zigzag(*numbers: int) -> bytes:
-    """Give counts as they are packed; a negative one stands for so many zeros."""
+    """Return counts as they are packed; a negative one stands for so many zeros."""
     data = bytearray()
     for number in numbers:
         rest = number << 1 if number >= 0 else (-number << 1) - 1

@@ -65,7 +65,7 @@ SHIPPED = (
 
 @pytest.fixture(scope="module")
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Give a configuration with a file of each kind."""
+    """Return a configuration with a file of each kind."""
     root = tmp_path_factory.mktemp("configs")
     shutil.copytree(ROOT / "tests/data/configs", root, dirs_exist_ok=True)
     (root / "triage.yaml").write_text(TRIAGE, encoding="utf-8")

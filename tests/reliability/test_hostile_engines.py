@@ -57,7 +57,7 @@ STARTS = {("saturation", 1): 1_772_330_400.0}
 
 @pytest.fixture
 def left(tmp_path: Path, make_interval: Callable[..., Interval]) -> Path:
-    """Give the directory of an engine that did what it was told."""
+    """Return the directory of an engine that did what it was told."""
     phase = {"phase": "saturation", "operation": "write"}
     interval = replace(make_interval([5, 50, 500]), start_s=1_772_330_400.0)
     write_hlog(tmp_path / INTERVALS, [interval, replace(interval, start_s=interval.start_s + 1)])

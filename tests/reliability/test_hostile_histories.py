@@ -33,7 +33,7 @@ def filled(
     make_trial: Callable[..., Trial],
     make_intervals: Callable[..., tuple[Interval, ...]],
 ) -> Places:
-    """Give a data directory with a history of a few trials and their bundles."""
+    """Return a data directory with a history of a few trials and their bundles."""
     places = Places(tmp_path_factory.mktemp("filled"))
     with open_history(places.history) as history:
         for number in range(3):
@@ -90,7 +90,7 @@ def ask_apart(path: Path) -> int:
 
 
 def spoil(data: bytes, chance: random.Random) -> bytes:
-    """Give the bytes of a history file with a few accidents, each of a kind that disks have."""
+    """Return the bytes of a history file with a few accidents, each of a kind that disks have."""
     spoiled = bytearray(data)
     for _ in range(chance.randrange(1, 5)):
         at = chance.randrange(len(spoiled))

@@ -70,7 +70,7 @@ _TOKEN = re.compile(r"[\w.+-]+|[^\w\s]")
 
 @st.composite
 def broken_texts(draw: st.DrawFn, sound: str) -> bytes:
-    """Give a text in which one to four words are others, or are gone, or lines are there twice."""
+    """Return a text in which one to four words are others, or are gone, or lines are there twice."""
     text = sound
     for _ in range(draw(st.integers(1, 4))):
         tokens = list(_TOKEN.finditer(text))
@@ -86,7 +86,7 @@ def broken_texts(draw: st.DrawFn, sound: str) -> bytes:
 
 
 def broken(name: str) -> st.SearchStrategy[bytes]:
-    """Give broken files of this sound one."""
+    """Return broken files of this sound one."""
     sound = (IMPORTS / name).read_bytes()
     texts = broken_texts(sound.decode()) | broken_bytes(sound)
     return texts | broken_documents(json.loads(sound)) if name.endswith(".json") else texts

@@ -51,7 +51,7 @@ def find_obeyed(text: str) -> set[str]:
 
 @pytest.fixture
 def data(tmp_path: Path, make_trial: Callable[..., Trial]) -> Path:
-    """Give a data directory whose history has a trial with hostile names."""
+    """Return a data directory whose history has a trial with hostile names."""
     places = Places(tmp_path / "var")
     named = Named(name=f"config{HOSTILE}", sha256="333333333333")
     trial = make_trial(experiment=f"write{HOSTILE}", config=named, night=f"night{HOSTILE}")

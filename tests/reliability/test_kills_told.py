@@ -31,7 +31,7 @@ _NAME = re.compile(r"https://example.org/incidents/([0-9a-f]+)")
 
 
 def list_names(channel: Channel) -> list[str]:
-    """Give the incident that each message is about, in order."""
+    """Return the incident that each message is about, in order."""
     return [_NAME.findall(str(message))[0] for message in channel.heard]
 
 
@@ -90,7 +90,7 @@ def postgres() -> Iterator[PostgresServer]:
 def lakes(
     postgres: PostgresServer, room: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Callable[[], LakeOfLabs]]:
-    """Give what makes an empty lake."""
+    """Return what makes an empty lake."""
     monkeypatch.setenv("PGPASSWORD", PASSWORD)
     made: list[LakeOfLabs] = []
 
@@ -115,7 +115,7 @@ def begin_move(name: str, begin: Path, here: Path, lake: LakeOfLabs, launcher: C
 
 
 def read_lake(watched: Watched) -> set[str]:
-    """Give the trials of a lake; none where it has no tables yet, which is told."""
+    """Return the trials of a lake; none where it has no tables yet, which is told."""
     try:
         return set(watched.read_ids())
     except HistoryError as missing:

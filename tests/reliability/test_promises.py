@@ -14,7 +14,7 @@ _MARK = re.compile(r"mark\.keeps\(([^)]*)\)")
 
 
 def find_holders() -> dict[str, set[str]]:
-    """Give the test files that hold each promise, by its name."""
+    """Return the test files that hold each promise, by its name."""
     holders = defaultdict(set)
     for path in ROOT.glob("tests/**/test_*.py"):
         for names in _MARK.findall(path.read_text(encoding="utf-8")):

@@ -18,7 +18,7 @@ HERE = sys.version_info[:2]
 
 
 def find_pythons() -> Iterator[tuple[tuple[int, int], str]]:
-    """Give the interpreters of other versions that this machine has, and that we support."""
+    """Yield the interpreters of other versions that this machine has, and that we support."""
     for minor in range(11, 20):
         places = [*Path.home().glob(f".pyenv/versions/3.{minor}.*/bin"), *map(Path, os.get_exec_path())]
         for place in places:
@@ -30,7 +30,7 @@ def find_pythons() -> Iterator[tuple[tuple[int, int], str]]:
 
 @pytest.fixture(scope="module")
 def other_python() -> Path:
-    """Give an environment of another Python with the same pinned packages, kept in the cache."""
+    """Return an environment of another Python with the same pinned packages, kept in the cache."""
     found = next(find_pythons(), None)
     if found is None:  # no registry has interpreters, so not even CI can ask for one
         pytest.skip("there is no second version of Python (3.11 or newer) on this machine")

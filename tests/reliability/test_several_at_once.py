@@ -42,7 +42,7 @@ class Together:
     place: Path
 
     def prepare(self, how: str) -> Path:
-        """Give a directory that is prepared in one of the ways of `Beginnings`."""
+        """Return a directory that is prepared in one of the ways of `Beginnings`."""
         original, here = self.place / how, self.place / "here"
         if not original.exists():
             original.mkdir()

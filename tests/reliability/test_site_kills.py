@@ -38,7 +38,7 @@ Pages = dict[str, bytes]
 
 
 def read_pages(site: Path) -> Pages:
-    """Give all that a reader may find in a site."""
+    """Return all that a reader may find in a site."""
     return {
         path.relative_to(site).as_posix(): path.read_bytes()
         for path in site.rglob("*")
@@ -84,7 +84,7 @@ def die_at(moment: int, build: Build) -> None:
 
 
 def make_sites(size: int) -> tuple[Callable[[Path], object], Callable[[Path], object]]:
-    """Give two builds: some files are the same, some differ, some folders come and go."""
+    """Return two builds: some files are the same, some differ, some folders come and go."""
 
     def build(which: str, site: Path) -> None:
         paths = [f"{folder}/{n}.html" for folder in ("series", "trials") for n in range(size)]
@@ -179,7 +179,7 @@ def places(
     make_trial: Callable[..., Trial],
     make_intervals: Callable[..., tuple[Interval, ...]],
 ) -> Places:
-    """Give a data directory with a history of twelve trials."""
+    """Return a data directory with a history of twelve trials."""
     places = Places(tmp_path / "var")
     for day in range(1, 13):
         release = Release(system="cassandra", version=f"5.0.{day}", line="5.0", ordinal=day)
@@ -238,7 +238,7 @@ def kill_often(site: Path, builds: list[Build], kills: int) -> int:
 
 
 def is_put_in_place(site: Path) -> bool:
-    """Tell whether a stand-in of the site is being put together, or stands in."""
+    """Return whether a stand-in of the site is being put together, or stands in."""
     return any(site.parent.glob(f".{site.name}.knickpoint-*/site/*"))
 
 

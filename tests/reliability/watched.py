@@ -24,7 +24,7 @@ _OF_OTHERS = "host-drifted"
 
 
 def digest_tree(place: Path) -> str:
-    """Give what stands for all files of a bundle."""
+    """Return what stands for all files of a bundle."""
     whole = hashlib.sha256()
     for path in sorted(place.rglob("*")):
         whole.update(path.relative_to(place).as_posix().encode())
@@ -34,7 +34,7 @@ def digest_tree(place: Path) -> str:
 
 
 def list_kinds(here: Path) -> set[str]:
-    """Give the names of all files and directories, without numbers and hashes.
+    """Return the names of all files and directories, without numbers and hashes.
 
     Not those of git, which are in its own care, and not what is the system's to remove: ours, and the
     file of eight letters with which Python tries whether a directory for such things can be written.

@@ -7,7 +7,7 @@ import psutil
 
 
 def find_processes(data: Path, pid: int | None = None) -> list[psutil.Process]:
-    """Give all processes that name a data directory, and the one with this id; never this one."""
+    """Return all processes that name a data directory, and the one with this id; never this one."""
     mine = os.getpid()
     found = []
     for process in psutil.process_iter():
@@ -22,6 +22,6 @@ def find_processes(data: Path, pid: int | None = None) -> list[psutil.Process]:
 
 
 def weigh(place: Path) -> tuple[int, int]:
-    """Give the size of all files at and below a place, in KB, and their number."""
+    """Return the size of all files at and below a place, in KB, and their number."""
     paths = [place] if place.is_file() else [path for path in place.rglob("*") if path.is_file()]
     return sum(path.lstat().st_size for path in paths) // 1000, len(paths)

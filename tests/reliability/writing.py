@@ -206,7 +206,7 @@ class Bench:
     tries: int = 0
 
     def copy(self, name: str) -> Path:
-        """Give a fresh place of a job."""
+        """Return a fresh place of a job."""
         if name not in self.made:
             place = self.root / "made" / name.replace(" ", "-")
             place.mkdir(parents=True)
@@ -221,7 +221,7 @@ class Bench:
         return self.commands.run(*argv, made_up=JOBS[name].made_up, under=place, **faults)
 
     def twice(self, name: str) -> dict[str, object]:
-        """Give what a job comes to that is done two times."""
+        """Return what a job comes to that is done two times."""
         place = self.copy(name)
         for _ in range(2):
             assert self.run(name, place).code == JOBS[name].code
@@ -229,12 +229,12 @@ class Bench:
 
 
 def has_answered(name: str, place: Path) -> bool:
-    """Tell whether a comparison came to its answer: it is not made again, the next one is another."""
+    """Return whether a comparison came to its answer: it is not made again, the next one is another."""
     return name == "compare" and bool(read_results(Places(place / "var")))
 
 
 def fill_in(name: str, place: Path, made: Path) -> list[str]:
-    """Give the command line of a job for a place that begins as what was made."""
+    """Return the command line of a job for a place that begins as what was made."""
     incident = made / "incident"
     told = {
         "data": str(place / "var"),
@@ -246,12 +246,12 @@ def fill_in(name: str, place: Path, made: Path) -> list[str]:
 
 
 def find_sealed(place: Path) -> set[str]:
-    """Give the trials that a place holds in bundles, all of which must be sound."""
+    """Return the trials that a place holds in bundles, all of which must be sound."""
     return {str(bundle.read(one)[0].id) for one in bundle.find(Places(place / "var"))}
 
 
 def find_appended(place: Path) -> set[str]:
-    """Give the trials of a place's history, which must be readable."""
+    """Return the trials of a place's history, which must be readable."""
     path = Places(place / "var").history
     if not path.exists():
         return set()
@@ -260,12 +260,12 @@ def find_appended(place: Path) -> set[str]:
 
 
 def find_told(done: Done) -> set[str]:
-    """Give the trials that a command said it had appended."""
+    """Return the trials that a command said it had appended."""
     return {line.split()[1] for line in done.err.splitlines() if line.strip().startswith("appended ")}
 
 
 def describe(name: str, place: Path) -> dict[str, object]:
-    """Give all that a job has come to, alike for two runs of it."""
+    """Return all that a job has come to, alike for two runs of it."""
     places = Places(place / "var")
     is_timed = JOBS[name].is_timed
     said: dict[str, object] = {}

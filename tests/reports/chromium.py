@@ -54,7 +54,7 @@ def watch(
     has_touch: bool = False,
     has_script: bool = True,
 ) -> Iterator[Watched]:
-    """Give a page in a context of its own: clipboard and storage begin empty."""
+    """Yield a page in a context of its own: clipboard and storage begin empty."""
     context = browser.new_context(
         color_scheme="dark" if scheme == "dark" else "light",
         viewport={"width": width, "height": height},

@@ -76,7 +76,7 @@ class Demo:
     now: datetime
 
     def context(self) -> SiteContext:
-        """Give all that a site of this history is made of."""
+        """Return all that a site of this history is made of."""
         catalog = shipped()
         local = replace(catalog.testbeds["local"], caveat=CAVEAT)
         return SiteContext(
@@ -116,22 +116,22 @@ class MadeUpArchive:
     all: tuple[Trial, ...]
 
     def trials(self, ids: Sequence[TrialId]) -> tuple[Trial, ...]:
-        """Give these trials whole, by start and id."""
+        """Return these trials whole, by start and id."""
         return tuple(trial for trial in self.all if trial.id in ids)
 
     def recordings(self, ids: Sequence[TrialId], *kinds: str) -> tuple[Recording, ...]:
-        """Give the histograms that are made up for any trial."""
+        """Return the histograms that are made up for any trial."""
         return tuple(map(record, ids))
 
     def moves(self, lists: Sequence[Sequence[TrialId]]) -> Sequence[Sequence[Move]]:
-        """Say that the kernel was another one from the third trial of each list on."""
+        """State that the kernel was another one from the third trial of each list on."""
         kernel = Move(place=2, name="kernel of <node-1>", before="6.1.0", after="6.1.1")
         return [(kernel,) if len(trials) > 2 else () for trials in lists]
 
 
 @pytest.fixture(scope="session")
 def demo(make_trial: Callable[..., Trial]) -> Demo:
-    """Give the made-up history."""
+    """Return the made-up history."""
     generator = random.Random(20260301)  # noqa: S311  test data, not a secret
     trials: list[Trial] = []
     planned: list[PlannedTrial] = []
@@ -258,7 +258,7 @@ STEPS = tuple(
 
 
 def _enrich(trial: Trial, operation: str) -> Trial:
-    """Give a trial all that a trial can have."""
+    """Return a trial all that a trial can have."""
     rows = (
         ("search", "highest_load", "estimate", "", 2277.6),
         ("search", "highest_load", "lower", "", 2181.0),
@@ -366,7 +366,7 @@ def _observe(trial: Trial) -> tuple[Observation, ...]:
 
 @pytest.fixture(scope="session")
 def demo_site(demo: Demo, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Give the made-up history as a site on disk."""
+    """Return the made-up history as a site on disk."""
     site = tmp_path_factory.mktemp("demo") / "site"
     write_site(site, [batch_of(*demo.files())])
     return site
@@ -374,7 +374,7 @@ def demo_site(demo: Demo, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def hostile_site(demo: Demo, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Give the made-up history with hostile names as a site on disk."""
+    """Return the made-up history with hostile names as a site on disk."""
     site = tmp_path_factory.mktemp("hostile") / "site"
     write_site(site, [batch_of(*_render(make_hostile(demo.context(), demo.trials)))])
     return site
@@ -382,13 +382,13 @@ def hostile_site(demo: Demo, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
-    """Give the one Chromium of all tests."""
+    """Yield the one Chromium of all tests."""
     with chromium.start() as started:
         yield started
 
 
 @pytest.fixture(params=["light", "dark"])
 def watched(browser: Browser, request: pytest.FixtureRequest) -> Iterator[chromium.Watched]:
-    """Give a narrow page in each colour scheme."""
+    """Yield a narrow page in each colour scheme."""
     with chromium.watch(browser, request.param, width=360) as page:
         yield page

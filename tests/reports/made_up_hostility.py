@@ -30,7 +30,7 @@ NAMES = {
 
 
 def rename(value: Any, names: Mapping[str, str]) -> Any:
-    """Give a value in which every string that is a known name is another one, at any depth."""
+    """Return a value in which every string that is a known name is another one, at any depth."""
     if type(value) is str:
         name, at, digest = value.partition("@")
         return names.get(value) or (f"{names.get(name, name)}@{digest}" if at else value)
@@ -51,7 +51,7 @@ def rename(value: Any, names: Mapping[str, str]) -> Any:
 
 
 def make_hostile(context: SiteContext, trials: Iterable[Trial]) -> SiteContext:
-    """Give a context in which releases, systems, experiments, hosts, nights, trials are named so."""
+    """Return a context in which releases, systems, experiments, hosts, nights, trials are named so."""
     all_trials = tuple(trials)
     nights = {trial.night: f"{SCRIPT}{trial.night}\u202e../#{trial.night}" for trial in all_trials}
     ids = {

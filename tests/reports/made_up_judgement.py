@@ -105,7 +105,7 @@ class PlantedDetector:
     name: str = "planted"
 
     def read(self, values: Sequence[float]) -> DetectorResult:
-        """Tell whether the step is in this series."""
+        """Return whether the step is in this series."""
         before, after = values[:16], values[16:]
         if not after or abs(fmean(after) / fmean(before) - 1) < 0.1:
             return DetectorResult()
@@ -114,14 +114,14 @@ class PlantedDetector:
 
 
 def scale_noise(series: Series) -> Noise:
-    """Give a series as much noise as it would have, measured against its own newest level."""
+    """Return a series as much noise as it would have, measured against its own newest level."""
     newest = [point.value for point in series.points[-NOISE.points :]]
     level = fmean(newest) if newest else NOISE.level
     return replace(NOISE, level=level, deviation=NOISE.floor * abs(level), points=len(newest))
 
 
 def tell_all(judgement: Judgement) -> Judgement:
-    """Give a judgement all that one can have, made up where the history is too short for it."""
+    """Return a judgement all that one can have, made up where the history is too short for it."""
     changed = [one for one in judgement.series if one.change_points]
     (write,) = (one for one in changed if one.series.key.metric == "throughput")
     read = next(one for one in judgement.series if one.series.key.operation == "read-latest")
@@ -163,7 +163,7 @@ def tell_all(judgement: Judgement) -> Judgement:
 def _describe_incidents(
     lead: ChangePoint, changes: Sequence[ChangePoint], watched: Sequence[JudgedSeries]
 ) -> tuple[Incident, ...]:
-    """Give an incident of the database that is news, and one of the testbed that was mended."""
+    """Return an incident of the database that is news, and one of the testbed that was mended."""
     of_database = Incident(
         name="a1b2c3d4",
         lead=lead,
@@ -193,7 +193,7 @@ def _describe_incidents(
 
 
 def _see_all(judged: JudgedSeries) -> JudgedSeries:
-    """Give a series a drift, a change of scatter, a withdrawn alert and an imported point."""
+    """Return a series a drift, a change of scatter, a withdrawn alert and an imported point."""
     first, *others = judged.series.points
     points = (replace(first, purpose=Purpose.IMPORTED), *others)
     return replace(

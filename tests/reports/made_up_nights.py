@@ -105,7 +105,7 @@ def judge_nights(
 
 
 def make_head(course: Course, number: int, night: int) -> TrialHead:
-    """Give one trial of a course."""
+    """Return one trial of a course."""
     started = FIRST + timedelta(days=night, minutes=10 * number)
     name = f"{started:%Y-%m-%d}-1"
     return TrialHead(
@@ -129,7 +129,7 @@ def make_head(course: Course, number: int, night: int) -> TrialHead:
 
 
 def hostile_course() -> Course:
-    """Give a course whose every name is hostile."""
+    """Return a course whose every name is hostile."""
     key = replace(
         KEY,
         testbed_class="hostile",

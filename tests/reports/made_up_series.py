@@ -87,16 +87,16 @@ class OneKernelLater:
     """An archive whose third trial in each list runs on another kernel; it gives no trial whole."""
 
     def trials(self, ids: Sequence[TrialId]) -> tuple[Trial, ...]:
-        """Give none."""
+        """Return none."""
         return ()
 
     def moves(self, lists: Sequence[Sequence[TrialId]]) -> Sequence[Sequence[Move]]:
-        """Say that the kernel was another one from the third trial of each list on."""
+        """State that the kernel was another one from the third trial of each list on."""
         return [[Move(place=2, name="kernel of node-1", before="6.1.0", after="6.1.1")] for _ in lists]
 
 
 def make_scene(make_trial: Callable[..., Trial], trials: int, target: Path) -> SiteContext:
-    """Give the context of a history in which line 5.0 has `trials` trials."""
+    """Return the context of a history in which line 5.0 has `trials` trials."""
     noise = random.Random(20250101)  # noqa: S311  test data, not a secret
     new = [_head(make_trial, "5.0", number) for number in range(trials)]
     missing = new.pop(MISSING)

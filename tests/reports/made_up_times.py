@@ -12,7 +12,7 @@ _FIRST_S = 1_772_330_400.0
 
 
 def record(trial: TrialId) -> Recording:
-    """Give what a trial measured of writes at saturation."""
+    """Return what a trial measured of writes at saturation."""
     slower = 2 if trial.endswith("5.0.3") else 1
     values = [slower * (1000 + 10 * number) for number in range(100)]
     return Recording(

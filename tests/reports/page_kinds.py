@@ -10,14 +10,14 @@ _ID = re.compile(r' id="([^"]*)"')
 
 
 def one_of_each(site: Path) -> list[Path]:
-    """Give the pages at the root of a site, and of each folder the page with the most in it."""
+    """Return the pages at the root of a site, and of each folder the page with the most in it."""
     folders = sorted({page.parent for page in site.glob("*/*.html")})
     largest = [max(place.glob("*.html"), key=lambda page: page.stat().st_size) for place in folders]
     return [*sorted(site.glob("*.html")), *largest]
 
 
 def find_broken_links(site: Path) -> list[str]:
-    """Give the links of all pages of a site that lead to no file of it, or to no place on a page."""
+    """Return the links of all pages of a site that lead to no file of it, or to no place on a page."""
     texts = {page.resolve(): page.read_text() for page in site.rglob("*.html")}
     places = {page: set(map(html.unescape, _ID.findall(text))) for page, text in texts.items()}
     broken = set()

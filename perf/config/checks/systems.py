@@ -122,7 +122,7 @@ def check_settings(system: str, entry: ConfigFile[SystemConfig]) -> Iterator[str
 
 
 def is_harmless(option: str) -> bool:
-    """Tell whether an option of a JVM only changes how it computes."""
+    """Return whether an option of a JVM only changes how it computes."""
     for form in _JVM_FORMS:
         if found := form.fullmatch(option):
             parts = found.groupdict()
@@ -133,7 +133,7 @@ def is_harmless(option: str) -> bool:
 
 
 def _walk(value: JsonValue | Mapping[str, JsonValue], at: Place) -> Iterator[tuple[Place, JsonValue]]:
-    """Give every value that is no mapping and no list, and every list and mapping that is empty."""
+    """Yield every value that is no mapping and no list, and every list and mapping that is empty."""
     if isinstance(value, Mapping):
         for key, inner in value.items():
             yield from _walk(inner, at / key)
@@ -147,7 +147,7 @@ def _walk(value: JsonValue | Mapping[str, JsonValue], at: Place) -> Iterator[tup
 
 
 def _refuse(steps: Sequence[str | int], value: JsonValue, rules: _Rules) -> str:
-    """Say why a setting may not be set so; nothing if it may."""
+    """Describe why a setting may not be set so; nothing if it may."""
     keys = [step for step in steps[1:] if isinstance(step, str)]
     if not all(_KEY.fullmatch(key) for key in keys):
         return "but its name is none of a setting: letters, digits, dots, dashes and underscores"
@@ -179,7 +179,7 @@ def _is_at(way: str, pattern: str) -> bool:
 
 @cache
 def _read_rules(system: str) -> _Rules:
-    """Give the rules of a system; one that has none allows nothing."""
+    """Return the rules of a system; one that has none allows nothing."""
     path = files("perf.systems").joinpath(system, "settings.yaml")
     if not path.is_file():
         return _Rules()
@@ -205,7 +205,7 @@ def check_layout(system: str, entry: ConfigFile[SystemConfig]) -> Iterator[str]:
 
 
 def _describe_of_keys(at: Place, problems: Iterable[str]) -> Iterator[str]:
-    """Say where the keys stand that a system complains about, each as "key: what, what next"."""
+    """Describe where the keys stand that a system complains about, each as "key: what, what next"."""
     for problem in problems:
         key, _, what = problem.partition(": ")
         yield (at / key).tell(f"{at}.{key} {what}")

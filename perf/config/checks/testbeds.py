@@ -81,7 +81,7 @@ def _check_prices(at: Place, testbed: Testbed) -> Iterator[str]:
 
 
 def _refuse_address(host: Host, transport: str) -> str | None:
-    """Say why a host cannot have its address; None if it can. No name is looked up."""
+    """Describe why a host cannot have its address; None if it can. No name is looked up."""
     try:
         address = ip_address(host.address)
     except ValueError:

@@ -74,7 +74,7 @@ def read(file: File) -> tuple[ForeignRun, ...]:
 
 
 def _sections(file: File) -> Iterator[tuple[str, list[_Entry]]]:
-    """Give the number of threads and the lines of each section of results."""
+    """Yield the number of threads and the lines of each section of results."""
     threads, entries = "", list[_Entry]()
     inside = False
     for number, line in file.lines():
@@ -95,7 +95,7 @@ def _sections(file: File) -> Iterator[tuple[str, list[_Entry]]]:
 
 
 def _kind(name: str, times: str) -> tuple[str, str] | None:
-    """Give metric and statistic of a line, or None where it is not one that is judged."""
+    """Return metric and statistic of a line, or None where it is not one that is judged."""
     if name in _RATES:
         return _RATES[name].name, "mean"
     match = _PERCENTILE.fullmatch(name)

@@ -121,7 +121,7 @@ def _head(file: File) -> _Head:
 
 
 def _interval(line: str, head: _Head, said: Naming) -> tuple[str, Interval | None]:
-    """Give tag and interval of a line, None where nothing happened; ValueError says what is wrong."""
+    """Return tag and interval of a line, None where nothing happened; ValueError says what is wrong."""
     match = _LINE.fullmatch(line)
     if match is None:
         raise ValueError(f"not an interval of a HdrHistogram log: {show(line)}")
@@ -176,7 +176,7 @@ def _meaning(tag: str, head: _Head, said: Naming) -> _Meaning:
 
 
 def _decode(payload: str, us_per_unit: float) -> Any:  # noqa: ANN401  hdrh ships no types
-    """Give a histogram in whole microseconds; values of an hour and more are recorded as an hour."""
+    """Return a histogram in whole microseconds; values of an hour and more are recorded as an hour."""
     foreign = decode(payload, _HIGHEST)
     histogram = _empty()
     # Most counters are empty, and there may be many: those are passed by at the speed of memory.

@@ -173,7 +173,7 @@ def _json_rows(file: File, text: str) -> Iterator[tuple[int, Mapping[str, Any]]]
 
 
 def _decoder(doubled: list[str]) -> json.JSONDecoder:
-    """Give a reader of JSON that notes the keys that an object has twice."""
+    """Return a reader of JSON that notes the keys that an object has twice."""
 
     def unite(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         item = dict(pairs)
@@ -280,7 +280,7 @@ def _describe(sample: Sample) -> str:
 
 
 def _overall(file: File, line: int, samples: Sequence[Sample]) -> Iterator[Sample]:
-    """Give the value over all iterations where only those of each are there: of means, their mean."""
+    """Yield the value over all iterations where only those of each are there: of means, their mean."""
     groups: defaultdict[tuple[str, str, str, str], list[Sample]] = defaultdict(list)
     for sample in samples:
         groups[sample.phase, sample.operation, sample.metric, sample.statistic].append(sample)

@@ -87,6 +87,6 @@ def read(file: File) -> tuple[ForeignRun, ...]:
 
 
 def _release(commit: Mapping[str, Any]) -> str | None:
-    """Give the commit as far as people write it; outside of a repository there is none."""
+    """Return the commit as far as people write it; outside of a repository there is none."""
     name = str(commit.get("id") or "")
     return name[:_DIGITS] if name and name != _NO_COMMIT else None

@@ -100,7 +100,7 @@ class File:
     problems: list[str] = field(default_factory=list)
 
     def lines(self) -> Iterator[tuple[int, str]]:
-        """Give each line with its number, from 1, without white space at its ends."""
+        """Yield each line with its number, from 1, without white space at its ends."""
         for number, line in enumerate(_LINE.finditer(self.text), start=1):
             yield number, line[1].strip()
 
@@ -141,7 +141,7 @@ class File:
         finished_at: datetime | None = None,
         **told: Any,  # noqa: ANN401  fields of Naming
     ) -> tuple[ForeignRun]:
-        """Give the only run of the file; raise all that was found wrong until its last sample."""
+        """Return the only run of the file; raise all that was found wrong until its last sample."""
         taken = tuple(samples)
         self.refuse_if_wrong()
         return (
@@ -161,7 +161,7 @@ class File:
 def sample(
     operation: str, metric: Metric | str, statistic: str, value: float, phase: str = PHASE
 ) -> Sample:
-    """Give a value over all iterations."""
+    """Return a value over all iterations."""
     name = metric if isinstance(metric, str) else metric.name
     return Sample(phase=phase, operation=operation, metric=name, statistic=statistic, value=value)
 
@@ -172,7 +172,7 @@ def show(value: object) -> str:
 
 
 def digest(text: str) -> str:
-    """Give the identity of a run that was read from this text."""
+    """Return the identity of a run that was read from this text."""
     return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -194,7 +194,7 @@ def name_percentile(rank: str | float) -> str | None:
 
 
 def facts(items: Iterable[tuple[str, object]]) -> tuple[Fact, ...]:
-    """Give facts of a run as a whole, sorted by name; without empty ones and without secrets.
+    """Return facts of a run as a whole, sorted by name; without empty ones and without secrets.
 
     A site is read by many. What may be a user's name, password or token is left out, by its name.
     """
@@ -207,7 +207,7 @@ def facts(items: Iterable[tuple[str, object]]) -> tuple[Fact, ...]:
 
 
 def flatten(value: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, object]]:
-    """Give the leaves of nested mappings, with dots between the names; a list is one leaf."""
+    """Yield the leaves of nested mappings, with dots between the names; a list is one leaf."""
     for name, inner in value.items():
         if isinstance(inner, Mapping):
             yield from flatten(inner, f"{prefix}{name}.")
@@ -218,7 +218,7 @@ def flatten(value: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, o
 
 
 def explain(error: ValidationError) -> Iterator[str]:
-    """Say all that pydantic found wrong, one sentence per field."""
+    """List all that pydantic found wrong, one sentence per field."""
     for problem in error.errors(include_url=False)[:_MOST_PROBLEMS]:
         found = problem["input"]
         where = printable(".".join(map(str, problem["loc"]))) or "the whole"

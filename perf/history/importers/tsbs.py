@@ -76,7 +76,7 @@ def _loaded(file: File) -> Iterator[Sample]:
 
 
 def _queried(file: File, times: str) -> Iterator[Sample]:
-    """Give what stands below "Run complete": a label and its figures, on two lines or one."""
+    """Yield what stands below "Run complete": a label and its figures, on two lines or one."""
     figures: dict[str, dict[str, float]] = {}
     label, complete = "", False
     for number, line in file.lines():
@@ -100,7 +100,7 @@ def _queried(file: File, times: str) -> Iterator[Sample]:
 
 
 def _honest(figures: dict[str, float]) -> Iterator[tuple[str, float]]:
-    """Give the figures that are what their label says."""
+    """Yield the figures that are what their label says."""
     if _MISLABELLED not in figures:
         yield from ((_NAMES[name], value) for name, value in figures.items() if name in _NAMES)
         return

@@ -89,5 +89,5 @@ def _descriptor(path: Path) -> int:
 
 
 def backup_of(path: Path) -> Path:
-    """Give the place of the blocks that are kept while a checkpoint is written."""
+    """Return the place of the blocks that are kept while a checkpoint is written."""
     return path.with_name(f"{path.name}.spare")

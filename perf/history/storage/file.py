@@ -81,7 +81,7 @@ class FileStorage:
         return explained(self._path)
 
     def damage(self, error: Exception) -> HistoryError:
-        """Give the error for rows that do not fit the schema."""
+        """Return the error for rows that do not fit the schema."""
         return damage(self._path, error)
 
     def transact(self, work: Callable[[], T], message: str) -> T:
@@ -179,7 +179,7 @@ def create(path: Path) -> None:
 
 @contextmanager
 def replacement(path: Path) -> Iterator[Path]:
-    """Give an empty history beside the old one, which it replaces in one step at the end.
+    """Yield an empty history beside the old one, which it replaces in one step at the end.
 
     After an exception the old one stays. Until the end no other process may write to the old one,
     so nothing that it appends is lost by the replacement; the old one may be corrupt or absent.
@@ -229,7 +229,7 @@ def explained(path: Path) -> Iterator[None]:
 
 
 def damage(path: Path, error: Exception) -> HistoryError:
-    """Give the error for a file that cannot be used as it is."""
+    """Return the error for a file that cannot be used as it is."""
     if _OF_LOG in str(error):
         return HistoryError(
             f"the history file {path} lacks what was last appended: {error}\n"
@@ -263,12 +263,12 @@ def _refuse_special(path: Path) -> None:
 
 
 def schema() -> str:
-    """Give the SQL that makes an empty history."""
+    """Return the SQL that makes an empty history."""
     return files("perf.history").joinpath("schema.sql").read_text(encoding="utf-8")
 
 
 def check_schema(connection: duckdb.DuckDBPyConnection, path: Path) -> int:
-    """Give the version of an open history's schema, which this Knickpoint can read.
+    """Return the version of an open history's schema, which this Knickpoint can read.
 
     Raises:
         HistoryError: it is no history, or one of a newer Knickpoint.
@@ -349,7 +349,7 @@ def _back_up_damaged_log(path: Path) -> None:
 
 
 def _find_damage_of_log(path: Path) -> duckdb.Error | None:
-    """Give what DuckDB says of a log that it cannot replay; all else is said by who opens it next."""
+    """Return what DuckDB says of a log that it cannot replay; all else is said by who opens it next."""
     try:
         duckdb.connect(path, read_only=True, config=_CONFIG).close()
     except duckdb.Error as error:
@@ -358,7 +358,7 @@ def _find_damage_of_log(path: Path) -> duckdb.Error | None:
 
 
 def _keep(path: Path, version: int) -> Path:
-    """Give the file a second name that nothing has, or copy it where a file has only one.
+    """Return the file a second name that nothing has, or copy it where a file has only one.
 
     An upgrade that did not end may have kept the same already: it is not kept twice.
     """
@@ -386,14 +386,14 @@ def _is_free(place: Path) -> bool:
 
 
 def _names(path: Path, stem: str, suffix: str) -> Iterator[Path]:
-    """Give places beside a file, one after the other, for one more of a kind."""
+    """Return places beside a file, one after the other, for one more of a kind."""
     return (
         path.with_name(f"{stem}{more}{suffix}") for more in chain([""], (f"-{n}" for n in count(2)))
     )
 
 
 def _in_use(path: Path, error: duckdb.Error) -> HistoryError | None:
-    """Give the error for a file that someone else has open, if that is what DuckDB says."""
+    """Return the error for a file that someone else has open, if that is what DuckDB says."""
     text, said = str(error), f"the history file {path} is in use: {{}} has it open"
     if holder := _LOCK_HOLDER.search(text):
         return _InUseError(said.format(f"process {holder['pid']} ({PurePath(holder['program']).name})"))
@@ -405,7 +405,7 @@ def _in_use(path: Path, error: duckdb.Error) -> HistoryError | None:
 
 
 def _refused(path: Path, error: duckdb.Error) -> HistoryError | None:
-    """Give the error for a file that the operating system refuses, which no rebuild can mend."""
+    """Return the error for a file that the operating system refuses, which no rebuild can mend."""
     step = disk.next_step(error)
     return HistoryError(f"the history file {path} cannot be used: {error}\n{step}") if step else None
 
@@ -488,5 +488,5 @@ def _remove(path: Path) -> None:
 
 
 def _log_of(path: Path) -> Path:
-    """Give the place of DuckDB's write-ahead log of a file."""
+    """Return the place of DuckDB's write-ahead log of a file."""
     return path.with_name(f"{path.name}.wal")

@@ -91,7 +91,7 @@ class LakeStorage:
             raise self.damage(error) from error
 
     def damage(self, error: Exception) -> HistoryError:
-        """Give the error for a lake that cannot be used as it is; no message holds a secret."""
+        """Return the error for a lake that cannot be used as it is; no message holds a secret."""
         said = conceal(str(error))
         text = f"the history {self.name} cannot be used: {said}"
         return HistoryError(f"{text}\n{_next_step(said, self._place)}")
@@ -232,7 +232,7 @@ def sign(connection: duckdb.DuckDBPyConnection, place: LakePlace, message: str) 
 
 
 def conceal(text: str) -> str:
-    """Give what DuckDB said without secrets, and without the pages of SQL that it may quote."""
+    """Return what DuckDB said without secrets, and without the pages of SQL that it may quote."""
     for name in _SECRETS:
         if secret := os.environ.get(name):
             text = text.replace(secret, f"${name}")
@@ -277,7 +277,7 @@ def _verify(extension: Path) -> None:
 
 
 def _secret(place: LakePlace) -> str:
-    """Give the SQL that tells DuckDB the keys; never to be part of a message."""
+    """Return the SQL that tells DuckDB the keys; never to be part of a message."""
     values = {"KEY_ID": "AWS_ACCESS_KEY_ID", "SECRET": "AWS_SECRET_ACCESS_KEY"}
     missing = [name for name in values.values() if not os.environ.get(name)]
     if missing:

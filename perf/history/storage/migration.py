@@ -91,7 +91,7 @@ def _both(
     how: str = "",
     inlined_rows: int | None = None,
 ) -> Iterator[tuple[duckdb.DuckDBPyConnection, Tables]]:
-    """Give a connection to a lake, which is only read without `inlined_rows`, and to a file."""
+    """Yield a connection to a lake, which is only read without `inlined_rows`, and to a file."""
     with closing(duckdb.connect(":memory:", config=lake.CONFIG)) as connection, storage.explained():
         lake.prepare(connection, place)
         lake.attach(connection, place, read_only=inlined_rows is None, inlined_rows=inlined_rows or 0)

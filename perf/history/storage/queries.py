@@ -52,7 +52,7 @@ def refuse_reaching(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
 
 
 def _reaching(part: Any) -> Iterator[str]:  # noqa: ANN401  a tree of JSON
-    """Give the names of all functions and databases in a parsed query that may reach elsewhere."""
+    """Yield the names of all functions and databases in a parsed query that may reach elsewhere."""
     if isinstance(part, dict):
         if part.get("type") == "TABLE_FUNCTION":
             name = _lowered(part["function"], "function_name")

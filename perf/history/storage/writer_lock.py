@@ -106,7 +106,7 @@ class WriterLock:
             yield
 
     def count_inlined(self) -> int:
-        """Give how many trials lie in the catalog itself, and in no Parquet file yet.
+        """Return how many trials lie in the catalog itself, and in no Parquet file yet.
 
         Raises:
             HistoryError: the session was lost.
@@ -165,5 +165,5 @@ def _import() -> ModuleType:
 
 
 def _one_line(error: Exception) -> str:
-    """Give what libpq says; it never holds a password."""
+    """Return what libpq says; it never holds a password."""
     return " ".join(str(error).split())

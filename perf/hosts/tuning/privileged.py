@@ -134,7 +134,7 @@ left_alone=$*
 
 
 def render_profile(profile: TuningProfile) -> str:
-    """Give the shell text that applies one profile.
+    """Return the shell text that applies one profile.
 
     Its arguments: the directory of the host's nodes, then the names of settings to leave alone.
     """
@@ -142,12 +142,12 @@ def render_profile(profile: TuningProfile) -> str:
 
 
 def render_freshen() -> str:
-    """Give the shell text that makes a disk fresh; its arguments: the directory, then what to do."""
+    """Return the shell text that makes a disk fresh; its arguments: the directory, then what to do."""
     return f'{_CHECK}{_FRESHEN}\ncheck_directory "${{1-}}"\nfreshen "$@"\n'
 
 
 def render_script() -> str:
-    """Give the text of `/usr/local/sbin/knickpoint-tune`, with all profiles."""
+    """Return the text of `/usr/local/sbin/knickpoint-tune`, with all profiles."""
     profiles = [load_profile(name) for name in list_profiles()]
     functions = "\n".join(
         f"apply_{_identify(profile.name)}() {{\n{_render_settings(profile)}}}\n" for profile in profiles

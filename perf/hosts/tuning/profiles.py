@@ -63,18 +63,18 @@ _PROFILE = TypeAdapter(TuningProfile)
 
 
 def find_root() -> Path:
-    """Give the directory of the profiles: that of the package, or of the source tree it runs from."""
+    """Return the directory of the profiles: that of the package, or of the source tree it runs from."""
     packaged = Path(str(files("perf") / "infra" / "tuning"))
     return packaged if packaged.is_dir() else Path(str(files("perf"))).parent / "infra" / "tuning"
 
 
 def list_profiles() -> tuple[str, ...]:
-    """Give the names of all profiles, sorted."""
+    """Return the names of all profiles, sorted."""
     return tuple(sorted(path.stem for path in find_root().glob("*.yaml")))
 
 
 def name_settings() -> tuple[str, ...]:
-    """Give the names of the settings of all profiles, sorted."""
+    """Return the names of the settings of all profiles, sorted."""
     profiles = (load_profile(name) for name in list_profiles())
     return tuple(sorted({setting.name for profile in profiles for setting in profile.settings}))
 
@@ -97,7 +97,7 @@ def load_profile(name: str) -> TuningProfile:
 
 
 def hash_profile(profile: TuningProfile) -> str:
-    """Give the first 12 hex digits of the SHA-256 of what a profile does; its prose is left out."""
+    """Return the first 12 hex digits of the SHA-256 of what a profile does; its prose is left out."""
     doing = [
         {
             key: part
@@ -110,5 +110,5 @@ def hash_profile(profile: TuningProfile) -> str:
 
 
 def label(profile: TuningProfile) -> str:
-    """Give a profile as trials carry it: name@hash."""
+    """Return a profile as trials carry it: name@hash."""
     return f"{profile.name}@{hash_profile(profile)}"

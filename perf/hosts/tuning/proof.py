@@ -71,7 +71,7 @@ class SettingFinding:
 
     @property
     def state(self) -> SettingState:
-        """Say how it stands."""
+        """Describe how it stands."""
         if self.found is not None and fits(self.setting, self.found):
             return SettingState.KEPT
         if self.declared is not None:
@@ -80,12 +80,12 @@ class SettingFinding:
 
     @property
     def is_trouble(self) -> bool:
-        """Say whether it refuses the host."""
+        """Return whether it refuses the host."""
         return self.state in {SettingState.DIFFERS, SettingState.LACKS}
 
 
 def ask(settings: Iterable[HostSetting], work_dir: str) -> str:
-    """Give the shell text that asks a host for all settings; `parse` reads what it prints."""
+    """Return the shell text that asks a host for all settings; `parse` reads what it prints."""
     questions = "\n".join(
         f"ask {shlex.quote(one.name)} {shlex.quote(one.value)} {shlex.quote(one.read)}"
         for one in settings
@@ -141,7 +141,7 @@ def compare(
 
 
 def fits(setting: HostSetting, found: str) -> bool:
-    """Say whether what was found is what a setting asks for."""
+    """Return whether what was found is what a setting asks for."""
     if setting.matches == "contains":
         return setting.value in found.split()
     if setting.matches == "at-least":
@@ -177,14 +177,14 @@ def explain(host: str, finding: SettingFinding, testbed: str) -> Iterator[str]:
 
 
 def describe_wanted(setting: HostSetting) -> str:
-    """Say what a setting asks for."""
+    """Describe what a setting asks for."""
     if setting.matches == "at-least" and setting.value != _UNLIMITED:
         return f"at least {setting.value}"
     return f"with {setting.value}" if setting.matches == "contains" else setting.value
 
 
 def describe_found(finding: SettingFinding) -> str:
-    """Say what a host has, short enough for a line."""
+    """Describe what a host has, short enough for a line."""
     return "–" if finding.found is None else _show(finding.found)
 
 

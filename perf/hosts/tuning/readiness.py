@@ -46,7 +46,7 @@ class Machine:
 
     @property
     def is_server(self) -> bool:
-        """Say whether a database runs on it; a host of both is tuned for that."""
+        """Return whether a database runs on it; a host of both is tuned for that."""
         return "server" in self.roles
 
 
@@ -62,29 +62,29 @@ class MachineCheck:
 
     @property
     def host(self) -> str:
-        """Give the machine's name in messages."""
+        """Return the machine's name in messages."""
         return self.machine.remote.name
 
     @property
     def marker(self) -> str:
-        """Give what the host was last tuned to; empty if it was not since it booted."""
+        """Return what the host was last tuned to; empty if it was not since it booted."""
         return self.answer.marker if self.answer else ""
 
     @property
     def is_marked(self) -> bool:
-        """Say whether the host was last tuned to this very profile."""
+        """Return whether the host was last tuned to this very profile."""
         return self.marker == label(self.profile)
 
     @property
     def troubles(self) -> tuple[SettingFinding, ...]:
-        """Give the settings that refuse the host."""
+        """Return the settings that refuse the host."""
         return tuple(finding for finding in self.findings if finding.is_trouble)
 
 
 def list_machines(
     testbed: Testbed, run_dir: Path, *, servers: int = _EVERY, clients: int = _EVERY
 ) -> tuple[Machine, ...]:
-    """Give the machines of the first so many servers and clients, each once.
+    """Return the machines of the first so many servers and clients, each once.
 
     On a local testbed all hosts are one machine; over SSH, hosts of one address and port are.
     """
@@ -183,7 +183,7 @@ def tune(looks: tuple[MachineCheck, ...], testbed: Testbed, tell: Tell) -> tuple
 
 
 def describe_tuning(before: MachineCheck, after: MachineCheck) -> Iterator[str]:
-    """Say what tuning changed on a host: each setting, before → after."""
+    """Describe what tuning changed on a host: each setting, before → after."""
     host, was, now = after.host, before.marker, after.marker
     changed = [
         f"{host}: {new.setting.name}: {describe_found(old)} → {describe_found(new)}"
@@ -229,12 +229,12 @@ class Proven:
 
     @property
     def facts(self) -> tuple[Fact, ...]:
-        """Give what each host was tuned to, and what of that it does not have."""
+        """Return what each host was tuned to, and what of that it does not have."""
         return tuple(fact for look in self.looks for fact in _state_facts(look))
 
     @property
     def remarks(self) -> tuple[Reason, ...]:
-        """Say of the trial what its hosts do not have."""
+        """Describe of the trial what its hosts do not have."""
         return _remark(self.looks)
 
     def read_again(self) -> tuple[Fact, ...]:
@@ -320,7 +320,7 @@ def _state_facts(look: MachineCheck) -> Iterator[Fact]:
 
 
 def _remark(looks: tuple[MachineCheck, ...]) -> tuple[Reason, ...]:
-    """Say which settings were declared unavailable, and why, each with the hosts that it is of."""
+    """Describe which settings were declared unavailable, and why, each with the hosts that it is of."""
     hosts: dict[tuple[str, str], list[str]] = {}
     for look in looks:
         for one in look.findings:

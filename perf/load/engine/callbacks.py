@@ -32,7 +32,7 @@ class OpenCalls:
 
     @property
     def is_idle(self) -> bool:
-        """Say whether every operation that was sent has ended."""
+        """Return whether every operation that was sent has ended."""
         return self._slots.qsize() == self._in_flight
 
     def run(self, starts: Sequence[float], drain_s: float) -> None:

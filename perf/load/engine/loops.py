@@ -37,7 +37,7 @@ class Lag:
     _last_s: float = field(init=False, default=0.0)
 
     def find_ready(self, intended_s: float, freed_s: float, sent_s: float) -> float:
-        """Give the moment from which the lateness of a send counts.
+        """Return the moment from which the lateness of a send counts.
 
         That is the intended start, or the moment when a slot was free, if that is later. But a client
         that paused catches up in a burst, which takes all slots: what then waits for one waits for the

@@ -56,7 +56,7 @@ class OwnUsage:
 
 
 def use_between(cells: Sequence[IterationWindow], looks: Sequence[Used]) -> tuple[Usage, ...]:
-    """Give the usage per phase and iteration, straight between the looks around each edge.
+    """Return the usage per phase and iteration, straight between the looks around each edge.
 
     A cell counts from the first look to the last; the warm-ups of a phase count as one.
     """

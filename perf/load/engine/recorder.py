@@ -109,7 +109,7 @@ class Recorder:
 
     @property
     def cells(self) -> tuple[IterationWindow, ...]:
-        """Give all cells so far, in order."""
+        """Return all cells so far, in order."""
         return tuple(self._cells)
 
     def begin_stage(self, phase: str, begin_s: float) -> None:
@@ -160,7 +160,7 @@ class Recorder:
         )
 
     def report_seconds(self, until: int) -> str:
-        """Give the lines of PROGRESS of the stage under way, up to its second `until`, each once."""
+        """Return the lines of PROGRESS of the stage under way, up to its second `until`, each once."""
         stage = len(self._begins) - 1
         lines = []
         for second in range(self._told, until):
@@ -170,7 +170,7 @@ class Recorder:
         return "".join(lines)
 
     def count(self) -> tuple[Counter, ...]:
-        """Give all counters; what was attempted and not folded by now counts as timeouts.
+        """Return all counters; what was attempted and not folded by now counts as timeouts.
 
         What an open loop never sent has not drawn its operation: it is shared out by weight.
         """
@@ -192,7 +192,7 @@ class Recorder:
         return tuple(counters)
 
     def examples(self) -> tuple[str, ...]:
-        """Give the first message of each kind of error."""
+        """Return the first message of each kind of error."""
         return tuple(
             f"{kind}: {message}" for log in self.logs.values() for kind, message in log.examples.items()
         )
@@ -340,7 +340,7 @@ class _Waiting:
     def take(
         self, log: Log, horizon_s: float
     ) -> tuple[Columns, list[tuple[float, float, str]], Columns, Columns]:
-        """Give completed, failed, sent and begun of what happened before the horizon."""
+        """Return completed, failed, sent and begun of what happened before the horizon."""
         completed, self._completed = _split(self._completed, log.completed, 3, horizon_s)
         failed = [*self._failed, *_take(log.failed)]
         self._failed = [one for one in failed if one[1] >= horizon_s]
@@ -361,7 +361,7 @@ def _split(
 
 
 def _group(starts: list[float], times_s: Columns, width_s: int) -> Iterator[tuple[int, int, _Chosen]]:
-    """Give each place in `starts`, the windows of `width_s` since it that have times, and these."""
+    """Yield each place in `starts`, the windows of `width_s` since it that have times, and these."""
     if not times_s.size:
         return
     place, window = _find(starts, float(times_s.min()), width_s)

@@ -236,7 +236,7 @@ class _EngineRun:
         self.start([partial(_begin_all, closed, self._clock, span.begin_s)])
 
     def _drain_s(self, place: int) -> float:
-        """Say how long after a stage its overdue operations are still sent.
+        """Describe how long after a stage its overdue operations are still sent.
 
         For a part of the next warm-up only, so that its rest is of the next load alone. A stall at the
         end of a stage is caught up with in a moment; what an overload leaves behind never would be.

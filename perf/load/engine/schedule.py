@@ -29,7 +29,7 @@ class Share:
 
 
 def plan_starts(load: OpenLoop, share: Share, duration_s: float) -> Starts:
-    """Give the intended starts of one engine's operations in [0, duration_s), in order."""
+    """Return the intended starts of one engine's operations in [0, duration_s), in order."""
     if load.arrivals == "poisson":
         return _poisson(load.offered_load_ops_per_s / share.engine_count, share, duration_s)
     return _uniform(load.offered_load_ops_per_s, share, duration_s)

@@ -69,16 +69,16 @@ class PhaseFigures:
         return tuple(sorted(self.counts))
 
     def seconds(self, iterations: Collection[int]) -> float:
-        """Give the length of these iterations together."""
+        """Return the length of these iterations together."""
         return self.stages[0].iteration_s * len(iterations)
 
     def count(self, name: str, iterations: Iterable[int] | None = None) -> int:
-        """Give a counter, over all iterations or some."""
+        """Return a counter, over all iterations or some."""
         chosen = self.iterations if iterations is None else iterations
         return sum(self.counts[iteration].get(name, 0) for iteration in chosen)
 
     def totals(self) -> Mapping[str, int]:
-        """Give every counter over all iterations."""
+        """Return every counter over all iterations."""
         totals: Tally[str] = Tally()
         for counts in self.counts.values():
             totals.update(counts)
@@ -91,7 +91,7 @@ class PhaseFigures:
         return summarize_times(merge(parts)) if parts else None
 
     def engines(self, iterations: Iterable[int] | None = None) -> tuple[EngineUse, ...]:
-        """Give what each engine process used, over all iterations or some."""
+        """Return what each engine process used, over all iterations or some."""
         chosen = frozenset(self.iterations if iterations is None else iterations)
         found = []
         for index in sorted({index for index, _ in self.usages}):
@@ -107,7 +107,7 @@ class PhaseFigures:
 
 
 def collect_figures(stages: Sequence[Stage], outcome: LoadOutcome) -> Iterator[PhaseFigures]:
-    """Give the figures of each phase of `stages`, in order; a phase that left no trace has none."""
+    """Yield the figures of each phase of `stages`, in order; a phase that left no trace has none."""
     operations = dict.fromkeys((one.phase, one.operation) for one in outcome.counters if one.iteration)
     for phase in dict.fromkeys(stage.phase for stage in stages):
         for operation in (operation for name, operation in operations if name == phase):
@@ -115,7 +115,7 @@ def collect_figures(stages: Sequence[Stage], outcome: LoadOutcome) -> Iterator[P
 
 
 def collect_phases(stages: Sequence[Stage], outcome: LoadOutcome) -> Iterator[PhaseFigures]:
-    """Give the figures of each phase as a whole: of its operation, or of all of its mix together."""
+    """Yield the figures of each phase as a whole: of its operation, or of all of its mix together."""
     each = [one for one in collect_figures(stages, outcome) if not is_part(one.operation)]
     for phase in dict.fromkeys(one.phase for one in each):
         yield _together([one for one in each if one.phase == phase])
@@ -134,7 +134,7 @@ def _together(figures: Sequence[PhaseFigures]) -> PhaseFigures:
 
 
 def add_up(outcome: LoadOutcome) -> Mapping[tuple[str, str], Mapping[str, int]]:
-    """Give every counter of each phase and operation over all iterations, planned or not."""
+    """Return every counter of each phase and operation over all iterations, planned or not."""
     totals: dict[tuple[str, str], Tally[str]] = {}
     for one in outcome.counters:
         if one.iteration:

@@ -96,7 +96,7 @@ class _Tried:
 
 
 def next_load(search: SearchLoad, steps: Sequence[LoadStep]) -> float | Found:
-    """Give the load to offer after `steps`, or the answer. The same steps give the same load.
+    """Return the load to offer after `steps`, or the answer. The same steps give the same load.
 
     Never more than `most_steps(search)` loads are asked for.
     """
@@ -108,12 +108,12 @@ def next_load(search: SearchLoad, steps: Sequence[LoadStep]) -> float | Found:
 
 
 def most_steps(search: SearchLoad) -> int:
-    """Give the number of steps after which a search ends without an answer at the latest."""
+    """Return the number of steps after which a search ends without an answer at the latest."""
     return _PATIENCE * _least_steps(search)
 
 
 def _least_steps(search: SearchLoad) -> int:
-    """Give the most steps that a system needs whose every load always holds or always misses.
+    """Return the most steps that a system needs whose every load always holds or always misses.
 
     They are the lowest load and the highest; a halving of the bracket for each binary digit of the
     number of resolutions in it; and the confirmations of both ends.
@@ -124,7 +124,7 @@ def _least_steps(search: SearchLoad) -> int:
 
 
 def _collect(steps: Sequence[LoadStep]) -> tuple[_Tried, ...]:
-    """Give the loads that were tried, from the lowest up."""
+    """Return the loads that were tried, from the lowest up."""
     runs: dict[float, tuple[StepOutcome, ...]] = {}
     for step in steps:
         load = step.offered_load_ops_per_s
@@ -133,7 +133,7 @@ def _collect(steps: Sequence[LoadStep]) -> tuple[_Tried, ...]:
 
 
 def _bracket(tried: Sequence[_Tried]) -> tuple[_Tried | None, _Tried | None]:
-    """Give the lowest load that has not held, and the highest below it that has, upper end last."""
+    """Return the lowest load that has not held, and the highest below it that has, upper end last."""
     upper = next((one for one in tried if not one.has_held), None)
     below = [one for one in tried if upper is None or one.load < upper.load]
     return (below[-1] if below else None), upper
@@ -156,7 +156,7 @@ def _decide(search: SearchLoad, tried: Sequence[_Tried]) -> float | Found:
 
 
 def _narrow(search: SearchLoad, lower: _Tried | None, upper: _Tried | None) -> float | None:
-    """Give the load that narrows the bracket or makes an end of it sure; None if none would."""
+    """Return the load that narrows the bracket or makes an end of it sure; None if none would."""
     if lower is not None:
         top = upper.load if upper else search.highest_ops_per_s
         if top / lower.load > (1 + search.resolution) * (1 + _ROUNDING):
@@ -207,7 +207,7 @@ def _conclude(
 
 
 def _give_up(search: SearchLoad, tried: Sequence[_Tried], count: int) -> Found:
-    """Give what is certain, without an estimate."""
+    """Return what is certain, without an estimate."""
     missed = [one.load for one in tried if one.never_held and not one.is_client_limited]
     upper = min(missed, default=None)
     held = [one.load for one in tried if one.has_held and one.held_last > search.confirmations]

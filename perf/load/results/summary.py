@@ -57,7 +57,7 @@ def summarize(
     *,
     price_per_hour_usd: float | None = None,
 ) -> tuple[Sample, ...]:
-    """Give the samples of each phase of `stages`, per iteration and over all; then those of searches.
+    """Return the samples of each phase of `stages`, per iteration and over all; then those of searches.
 
     `stages` are those of closed and open loops and of ladders; `steps` and `answers` may hold those of
     searches too. With `price_per_hour_usd`, what the hosts of the servers cost in US dollars, there are
@@ -108,7 +108,7 @@ def _summarize_phase(
 
 
 def _summarize_operation(figures: PhaseFigures, batch_rows: int) -> Iterator[Sample]:
-    """Give throughput and times of one operation; of a part of one, only its times."""
+    """Yield throughput and times of one operation; of a part of one, only its times."""
     for label, iterations in _labels(figures):
         sample = _sampler(figures, label)
         if not is_part(figures.operation):
@@ -141,7 +141,7 @@ def _summarize_operation(figures: PhaseFigures, batch_rows: int) -> Iterator[Sam
 def _summarize_drift(
     figures: PhaseFigures, label: int | None, iterations: tuple[int, ...]
 ) -> Iterator[Sample]:
-    """Give how the p99 of response time drifted: of one iteration, never across a break."""
+    """Yield how the p99 of response time drifted: of one iteration, never across a break."""
     if len(iterations) > 1:
         return
     own = [one for one in figures.intervals if one.iteration in iterations]
@@ -153,7 +153,7 @@ def _summarize_drift(
 
 
 def _labels(figures: PhaseFigures) -> Iterator[tuple[int | None, tuple[int, ...]]]:
-    """Give all iterations together, without a number, and then each."""
+    """Yield all iterations together, without a number, and then each."""
     yield None, figures.iterations
     for iteration in figures.iterations:
         yield iteration, (iteration,)
@@ -170,7 +170,7 @@ def _sampler(figures: PhaseFigures, iteration: int | None) -> Callable[..., Samp
 
 
 def _summarize_warm_ups(figures: PhaseFigures) -> Iterator[Sample]:
-    """Give how long the warm-ups of a phase took: their mean, and each where all are known."""
+    """Yield how long the warm-ups of a phase took: their mean, and each where all are known."""
     lengths = [one.duration_s for one in figures.warm_ups]
     if lengths:
         yield _sampler(figures, None)(metric=WARM_UP.name, value=mean(lengths))

@@ -91,7 +91,7 @@ def bound(
 
 
 def merge_outcomes(findings: Iterable[SelftestFinding]) -> CheckOutcome:
-    """Give the worst outcome; no finding at all is no success."""
+    """Return the worst outcome; no finding at all is no success."""
     outcomes = {finding.outcome for finding in findings}
     for outcome in (CheckOutcome.FAILED, CheckOutcome.CANNOT_TELL, CheckOutcome.OK):
         if outcome in outcomes:

@@ -192,7 +192,7 @@ class Stand:
             yield nodes
 
     def target(self, node: Node, timeout_s: float) -> Target:
-        """Say where and how a client connects to one of the servers."""
+        """Describe where and how a client connects to one of the servers."""
         return Target(
             system=self.dialect.system,
             addresses=(node.address,),
@@ -271,7 +271,7 @@ def _stop(node: Node) -> None:
 
 
 def _spans(begin_s: float, stages: Sequence[Stage]) -> tuple[StageTimes, ...]:
-    """Say when everything was to happen; warm-ups here are as short as they are long."""
+    """Describe when everything was to happen; warm-ups here are as short as they are long."""
     spans = []
     for stage in stages:
         measured_s, ended_s = begin_s + stage.warmup_cap_s, begin_s + stage.longest_s

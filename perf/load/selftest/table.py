@@ -27,7 +27,7 @@ _HEAD = ("", "planted", "reported", "tolerance", "")
 
 
 def format_findings(findings: Sequence[SelftestFinding]) -> str:
-    """Give one line per finding, under the heading of its topic."""
+    """Return one line per finding, under the heading of its topic."""
     lines = list(_lines(findings))
     rows = [_HEAD, *(line for line in lines if len(line) > 1)]
     widths = [max(len(row[column]) for row in rows) for column in range(len(_HEAD))]
@@ -43,7 +43,7 @@ def format_findings(findings: Sequence[SelftestFinding]) -> str:
 
 
 def format_floor(floor: Floor) -> str:
-    """Give what the engine costs on this machine, with the rule of the highest honest load."""
+    """Return what the engine costs on this machine, with the rule of the highest honest load."""
     said = f"none of the ladder, which begins at {floor.rungs[0].offered_load_ops_per_s:.0f}/s"
     highest = floor.highest_honest_load
     if highest is not None:
@@ -65,7 +65,7 @@ def format_floor(floor: Floor) -> str:
 
 
 def conclude(findings: Sequence[SelftestFinding]) -> str:
-    """Say in a sentence what it comes to, and what to do."""
+    """Describe in a sentence what it comes to, and what to do."""
     bad = [finding for finding in findings if finding.outcome is not CheckOutcome.OK]
     topics = ", ".join(dict.fromkeys(finding.topic for finding in bad))
     match merge_outcomes(findings):

@@ -17,7 +17,7 @@ _PASSPHRASE = "cassandra"  # noqa: S105  a word that all know, as above
 
 
 def access_settings(node: Node, access: Access | None) -> dict[str, JsonValue]:
-    """Give settings of cassandra.yaml; raise AccessError if a file is not there, or not private."""
+    """Return settings of cassandra.yaml; raise AccessError if a file is not there, or not private."""
     settings: dict[str, JsonValue] = {}
     if access is None:
         return settings

@@ -76,7 +76,7 @@ class Cassandra(Product):
     )
 
     def releases(self) -> tuple[Release, ...]:
-        """Give the releases of the packaged catalog."""
+        """Return the releases of the packaged catalog."""
         return tuple(
             Release(
                 system=self.name,
@@ -90,7 +90,7 @@ class Cassandra(Product):
         )
 
     def origins(self, release: Release) -> tuple[Origin, ...]:
-        """Give the official archive, then the release's set of libraries on Maven."""
+        """Return the official archive, then the release's set of libraries on Maven."""
         version = release.version
         archive = f"{_ARCHIVE}/{version}/apache-cassandra-{version}-bin.tar.gz"
         digest = read_data(__package__, "releases.yaml")[release.line][release.ordinal].get(
@@ -126,7 +126,7 @@ class Cassandra(Product):
         write_text(node.remote, f"{conf}/logback.xml", _read_data("logback.xml"))
 
     def facts(self, cluster: Cluster) -> tuple[Fact, ...]:
-        """Give the version of each node's Java runtime, which can move a number."""
+        """Return the version of each node's Java runtime, which can move a number."""
         return java_facts(cluster, "java")
 
     def start(self, node: Node, cluster: Cluster) -> None:
@@ -144,19 +144,19 @@ class Cassandra(Product):
                 raise NotReady("start", node.name, why)
 
     def ports(self) -> tuple[int, ...]:
-        """Give the ports of clients and of the other nodes."""
+        """Return the ports of clients and of the other nodes."""
         return (NATIVE_PORT, STORAGE_PORT)
 
     def logs(self, node: Node) -> tuple[str, ...]:
-        """Give all that the JVM prints, and its own log of garbage collections."""
+        """Return all that the JVM prints, and its own log of garbage collections."""
         return (f"{node.work_dir}/system.log", _gc_log(node))
 
     def check_layout(self, layout: Mapping[str, JsonValue]) -> tuple[str, ...]:
-        """Give what is wrong with a layout; the words are those of `perf.systems.cql.layout`."""
+        """Return what is wrong with a layout; the words are those of `perf.systems.cql.layout`."""
         return cql_layout.check_layout(layout)
 
     def check_access(self, access: Access) -> tuple[str, ...]:
-        """Give nothing: servers ask for an account, or speak TLS, as `access` says."""
+        """Return nothing: servers ask for an account, or speak TLS, as `access` says."""
         return ()
 
     def settle(self, cluster: Cluster) -> None:
@@ -200,7 +200,7 @@ def _compaction_levels(ask: Callable[[str], cql.Answers]) -> Iterator[NodeFigure
 
 
 def tokens(index: int, nodes: int, per_node: int) -> tuple[int, ...]:
-    """Give the tokens of node `index`: every range of the ring has one size, owners take turns."""
+    """Return the tokens of node `index`: every range of the ring has one size, owners take turns."""
     total = nodes * per_node
     return tuple(
         cql.FIRST_TOKEN + cql.RING * (2 * place + 1) // (2 * total)
@@ -209,7 +209,7 @@ def tokens(index: int, nodes: int, per_node: int) -> tuple[int, ...]:
 
 
 def render_config(node: Node, cluster: Cluster) -> str:
-    """Give the text of a node's cassandra.yaml.
+    """Return the text of a node's cassandra.yaml.
 
     Raises:
         ConfigError: the config sets what Knickpoint decides.
@@ -270,7 +270,7 @@ def _own_settings(node: Node, cluster: Cluster, per_node: int) -> Settings:
 
 
 def java_command(node: Node, cluster: Cluster) -> tuple[str, ...]:
-    """Give the command line of a node; the options of testbed and then config come last and win.
+    """Return the command line of a node; the options of testbed and then config come last and win.
 
     Nothing here uses JMX, so none of its ports is opened; Cassandra 4.0 calls that an error and starts.
     """
@@ -299,7 +299,7 @@ def _gc_log(node: Node) -> str:
 
 
 def _put_release(node: Node, cluster: Cluster) -> str:
-    """Give the directory of the release on the node's host, which may be this machine's own copy."""
+    """Return the directory of the release on the node's host, which may be this machine's own copy."""
     artifact, base = cluster.artifact, Path(node.work_dir).parent
     target = str(base / "releases" / f"{cluster.release.version}-{artifact.sha256[:12]}")
     for directory in (artifact.location, target):
@@ -317,7 +317,7 @@ def _put_release(node: Node, cluster: Cluster) -> str:
 
 
 def _put_java(node: Node, cluster: Cluster) -> str:
-    """Give the path of a fitting `java` on the node's host."""
+    """Return the path of a fitting `java` on the node's host."""
     majors = (_JAVA_MAJOR[cluster.release.line],)
     if found := java.search(node.remote, majors):
         return found.path

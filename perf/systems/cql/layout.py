@@ -43,7 +43,7 @@ _DAY_MINUTES = 24 * 60
 def check_layout(
     layout: Mapping[str, JsonValue], *, without: tuple[str, ...] = ("ICS",), replicates: bool = False
 ) -> tuple[str, ...]:
-    """Give what is wrong with a layout.
+    """Return what is wrong with a layout.
 
     `without` are the compactions that a system does not have; one that `replicates` has that word, too.
     """
@@ -60,17 +60,17 @@ def check_layout(
 
 
 def replication_class(layout: Mapping[str, JsonValue]) -> str:
-    """Give the class of a keyspace's replication."""
+    """Return the class of a keyspace's replication."""
     return _REPLICATIONS[str(layout.get(_REPLICATION, "simple"))]
 
 
 def needs_line(layout: Mapping[str, JsonValue]) -> str | None:
-    """Give the line of Cassandra from which on it has the compaction of a layout; None: all do."""
+    """Return the line of Cassandra from which on it has the compaction of a layout; None: all do."""
     return "5.0" if layout.get(_COMPACTION) == "UCS" else None
 
 
 def compaction_options(layout: Mapping[str, JsonValue], default: str | None = None) -> tuple[str, ...]:
-    """Give what follows WITH, or AND, in a CREATE TABLE for its compaction; nothing if none is said.
+    """Return what follows WITH, or AND, in a CREATE TABLE for its compaction; nothing if none is said.
 
     `default` is the word for a table whose config says none.
 
@@ -90,6 +90,6 @@ def compaction_options(layout: Mapping[str, JsonValue], default: str | None = No
 
 
 def with_options(layout: Mapping[str, JsonValue], *others: str, default: str | None = None) -> str:
-    """Give the whole WITH clause of a CREATE TABLE, with a space before it, or nothing."""
+    """Return the whole WITH clause of a CREATE TABLE, with a space before it, or nothing."""
     options = (*others, *compaction_options(layout, default))
     return f" WITH {' AND '.join(options)}" if options else ""

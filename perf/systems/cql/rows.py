@@ -23,7 +23,7 @@ _EIGHTS = (8,) * 9
 
 
 def parse_readings(body: bytes) -> list[SensorReading] | None:
-    """Give the readings of an answer's rows; None if a row lacks a value."""
+    """Return the readings of an answer's rows; None if a row lacks a value."""
     (count,) = _SIZE.unpack_from(body)
     at, readings = _SIZE.size, []
     for _ in range(count):
@@ -49,7 +49,7 @@ def to_reading(row: tuple[Any, ...]) -> SensorReading:
 
 
 def to_ms(timestamp: datetime) -> int:
-    """Give the driver's timestamp in milliseconds since the epoch, exactly.
+    """Return the driver's timestamp in milliseconds since the epoch, exactly.
 
     The driver computes it by floating point, so it may be a microsecond off the millisecond.
     """

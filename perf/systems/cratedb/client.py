@@ -293,18 +293,18 @@ class CrateSession:
 
 
 def active_copies(target: Target) -> int:
-    """Give how many copies of a shard must be active for a write to begin."""
+    """Return how many copies of a shard must be active for a write to begin."""
     copies = target.replication_factor
     return {"one": 1, "quorum": copies // 2 + 1, "all": copies}[target.consistency]
 
 
 def check_layout(layout: Mapping[str, JsonValue]) -> tuple[str, ...]:
-    """Give what is wrong with a layout; the words are `shards` and `refresh_interval_ms`."""
+    """Return what is wrong with a layout; the words are `shards` and `refresh_interval_ms`."""
     return tuple(find_wrong_words(layout, _WORDS))
 
 
 def table_options(target: Target, *, clustered_by: str = "", shards: int | None = None) -> str:
-    """Give the end of a CREATE TABLE: shards, replicas and what the layout says beside them.
+    """Return the end of a CREATE TABLE: shards, replicas and what the layout says beside them.
 
     `shards` is their number where the layout says none; None leaves it to the release.
     """

@@ -85,7 +85,7 @@ class CrateDevopsSession(CrateSession):
 
 
 def render_query(query: Query) -> tuple[str, Row]:
-    """Give a query's statement and arguments."""
+    """Return a query's statement and arguments."""
     aggregate = _AGGREGATES[query.aggregate]
     by = "bucket" if query.hosts else "bucket, host"
     columns = [

@@ -65,12 +65,12 @@ class CrateKeyValueSession(CrateSession):
         self._client.ask(f"UPDATE {_TABLE} SET {fields} WHERE id = ?", arguments)  # noqa: S608  numbers
 
     def get(self, key: str) -> Values | None:
-        """Give the values of a record by its primary key; None if there is none."""
+        """Return the values of a record by its primary key; None if there is none."""
         rows = self._client.ask(f"SELECT {self._columns()} FROM {_TABLE} WHERE id = ?", (key,))  # noqa: S608  names of columns
         return _to_record(rows[0])[1] if rows else None
 
     def scan(self, first_key: str, count: int) -> Sequence[tuple[str, Values]]:
-        """Give records in the order of their keys as text, as of the last refresh."""
+        """Return records in the order of their keys as text, as of the last refresh."""
         rows = self._client.ask(
             f"SELECT {self._columns()} FROM {_TABLE} WHERE id >= ? ORDER BY id LIMIT ?",  # noqa: S608  names of columns
             (first_key, count),

@@ -69,7 +69,7 @@ class CrateDB(Product):
         self._http_port = http_port
 
     def releases(self) -> tuple[Release, ...]:
-        """Give the releases of the packaged catalogue."""
+        """Return the releases of the packaged catalogue."""
         return tuple(
             Release(system=self.name, version=version, line=line, ordinal=ordinal, released_at=day)
             for line, versions in read_data(__package__, "releases.yaml").items()
@@ -77,7 +77,7 @@ class CrateDB(Product):
         )
 
     def origins(self, release: Release) -> tuple[Origin, ...]:
-        """Give the official archive for a machine like this one; it is signed, and has no checksum.
+        """Return the official archive for a machine like this one; it is signed, and has no checksum.
 
         Raises:
             ReleaseError: the vendor publishes none for this machine.
@@ -111,7 +111,7 @@ class CrateDB(Product):
         node.remote.run(["cp", f"{node.work_dir}/server/{logging}", f"{node.work_dir}/conf/"])
 
     def facts(self, cluster: Cluster) -> tuple[Fact, ...]:
-        """Give the version of the Java that each node's archive brings."""
+        """Return the version of the Java that each node's archive brings."""
         return java_facts(cluster, "server/jdk/bin/java")
 
     def start(self, node: Node, cluster: Cluster) -> None:
@@ -137,15 +137,15 @@ class CrateDB(Product):
         return tuple((name, version) for name, version in found)
 
     def ports(self) -> tuple[int, ...]:
-        """Give the ports of HTTP, of the other nodes, and of the PostgreSQL protocol."""
+        """Return the ports of HTTP, of the other nodes, and of the PostgreSQL protocol."""
         return (self._http_port, TRANSPORT_PORT, POSTGRES_PORT)
 
     def logs(self, node: Node) -> tuple[str, ...]:
-        """Give all that the server prints, and its JVM's own log of garbage collections."""
+        """Return all that the server prints, and its JVM's own log of garbage collections."""
         return (f"{node.work_dir}/server.log", _gc_log(node))
 
     def check_layout(self, layout: Mapping[str, JsonValue]) -> tuple[str, ...]:
-        """Give what is wrong with a layout, each as "key: what, what next"."""
+        """Return what is wrong with a layout, each as "key: what, what next"."""
         return crate.check_layout(layout)
 
     @contextmanager
@@ -172,7 +172,7 @@ class CrateDB(Product):
 
 
 def render_config(node: Node, cluster: Cluster, http_port: int) -> str:
-    """Give the text of a node's crate.yml, one dotted setting a line.
+    """Return the text of a node's crate.yml, one dotted setting a line.
 
     Raises:
         ConfigError: the config sets what Knickpoint decides.
@@ -215,7 +215,7 @@ def _own_settings(node: Node, cluster: Cluster, http_port: int) -> dict[str, Jso
 
 
 def environment(node: Node, cluster: Cluster) -> dict[str, str]:
-    """Give the variables that the vendor's script reads; options of testbed and then config win."""
+    """Return the variables that the vendor's script reads; options of testbed and then config win."""
     config = cluster.config
     options = (
         f"-Djava.io.tmpdir={node.work_dir}/tmp",  # noqa: S108  the node's own

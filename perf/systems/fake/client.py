@@ -58,7 +58,7 @@ class FakeSession:
         self.ask(self._node_of(readings[0].device_id), {"write": rows})
 
     def read_latest(self, device_id: str, count: int) -> Sequence[SensorReading]:
-        """Give the newest readings of a device, newest first."""
+        """Return the newest readings of a device, newest first."""
         rows = self.ask(self._node_of(device_id), {"latest": device_id, "count": count})
         return tuple(
             SensorReading(device_id, ts_ms, tuple(values), bytes.fromhex(metadata))

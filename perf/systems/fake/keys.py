@@ -37,12 +37,12 @@ class FakeKeyValueSession:
         self._write("update", key, changes)
 
     def get(self, key: str) -> Values | None:
-        """Give the values of a record; None if there is none."""
+        """Return the values of a record; None if there is none."""
         values = self._ask(self._node_of(key), {"records": "get", "key": key})
         return None if values is None else _to_values(values)
 
     def scan(self, first_key: str, count: int) -> Sequence[tuple[str, Values]]:
-        """Give the first records of all nodes in the order of keys as text."""
+        """Return the first records of all nodes in the order of keys as text."""
         question = {"records": "scan", "key": first_key, "count": count}
         found = [record for node in range(self._nodes) for record in self._ask(node, question)]
         return tuple((key, _to_values(values)) for key, values in sorted(found)[:count])
@@ -82,7 +82,7 @@ class KeptRecords:
                 self._records[key][field] = value
 
     def answer(self, question: dict[str, Any]) -> Any:  # noqa: ANN401  JSON
-        """Give a record, records in the order of keys, or how many there are and their bytes."""
+        """Return a record, records in the order of keys, or how many there are and their bytes."""
         if question["records"] == "get":
             return self._records.get(question["key"])
         if question["records"] == "scan":

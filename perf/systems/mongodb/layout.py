@@ -26,7 +26,7 @@ _WORDS: Words = {
 
 
 def check_layout(layout: Mapping[str, JsonValue]) -> tuple[str, ...]:
-    """Give what is wrong with a layout, each as "key: what, what next"."""
+    """Return what is wrong with a layout, each as "key: what, what next"."""
     problems = find_wrong_words(layout, _WORDS)
     if is_plain(layout) and "granularity" in layout:
         problems.append("granularity: is of time-series collections alone; remove it")
@@ -34,14 +34,14 @@ def check_layout(layout: Mapping[str, JsonValue]) -> tuple[str, ...]:
 
 
 def is_plain(layout: Mapping[str, JsonValue]) -> bool:
-    """Say whether collections are plain, rather than time-series."""
+    """Return whether collections are plain, rather than time-series."""
     return layout.get("collection") == "plain"
 
 
 def collection_options(
     layout: Mapping[str, JsonValue], *, time_field: str, meta_field: str
 ) -> dict[str, Any]:
-    """Give what `create_collection` is to be told beside the name."""
+    """Return what `create_collection` is to be told beside the name."""
     if is_plain(layout):
         return {}
     granularity = layout.get("granularity", DEFAULT_GRANULARITY)

@@ -99,7 +99,7 @@ def read_behaviour(settings: Mapping[str, JsonValue], where: str) -> Behaviour:
 
 
 def write_settings(behaviour: Behaviour) -> dict[str, JsonValue]:
-    """Give the settings that make a null server behave so; those that are not set are left out."""
+    """Return the settings that make a null server behave so; those that are not set are left out."""
     settings: dict[str, JsonValue] = _BEHAVIOUR.dump_python(behaviour, exclude_none=True)
     return settings
 
@@ -138,7 +138,7 @@ class TimeLine:
         self._free_s = [float("-inf")] * (self.behaviour.slots or 0)
 
     def decide(self, arrived_s: float) -> AnswerPlan:
-        """Say what becomes of an operation that arrived now."""
+        """Describe what becomes of an operation that arrived now."""
         told = self.behaviour
         if not self.operations:
             self._first_s = arrived_s

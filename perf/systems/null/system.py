@@ -78,11 +78,11 @@ class Null(ServerProcess):
     forgets: ClassVar[str] = loses_rows
 
     def releases(self) -> tuple[Release, ...]:
-        """Give the one release there is."""
+        """Return the one release there is."""
         return (Release(system=self.name, version="1.0.0", line="1.0", ordinal=0),)
 
     def origins(self, release: Release) -> tuple[Origin, ...]:
-        """Give the one origin: it is part of Knickpoint."""
+        """Return the one origin: it is part of Knickpoint."""
         return (Origin(source=Source.BUILTIN, location="perf.systems.null.server"),)
 
     def install(self, node: Node, cluster: Cluster) -> None:
@@ -104,7 +104,7 @@ class Null(ServerProcess):
             check_node(node)
 
     def ports(self) -> tuple[int, ...]:
-        """Give the one port."""
+        """Return the one port."""
         return (PORT,)
 
 

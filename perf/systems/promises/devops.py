@@ -22,7 +22,7 @@ _TOLERANCE = 1e-9
 
 
 def make_row(host: str, ts_ms: int, value: int, table: str = "cpu") -> DevopsRow:
-    """Give a row; its first value is `value`, and each further one higher by one."""
+    """Return a row; its first value is `value`, and each further one higher by one."""
     fields = range(len(TABLES[table]))
     return DevopsRow(
         table, (host, *(f"{tag}-1" for tag in TAGS[1:])), ts_ms, tuple(value + at for at in fields)

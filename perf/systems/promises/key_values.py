@@ -15,12 +15,12 @@ _FIELDS = range(RECORDS.field_count)
 
 
 def make_values(mark: str) -> tuple[bytes, ...]:
-    """Give the values of all fields of a record; they differ by mark and field."""
+    """Return the values of all fields of a record; they differ by mark and field."""
     return tuple(f"{mark}-{field}-".encode().ljust(RECORDS.field_length, b"~") for field in _FIELDS)
 
 
 def _new_key(session: KeyValueSession, mark: str) -> str:
-    """Give a key that nobody has used, also where the same was asked before on the same data."""
+    """Return a key that nobody has used, also where the same was asked before on the same data."""
     return f"{mark}-after-{session.stored().rows}"
 
 

@@ -21,7 +21,7 @@ _EARLY_MS = 1_700_000_000_123
 
 
 def make_reading(device: str, place: int) -> SensorReading:
-    """Give a reading whose values are hard to keep; those of one device differ by place."""
+    """Return a reading whose values are hard to keep; those of one device differ by place."""
     values = _VALUES[place % 8 :] + _VALUES[: place % 8]
     metadata = bytes((byte + place) % 256 for byte in range(700))
     a, b, c, d, e, f, g, h = values

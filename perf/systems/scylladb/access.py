@@ -11,7 +11,7 @@ from perf.systems.server_access import asks_clients, private_file
 
 
 def access_settings(node: Node, access: Access | None) -> dict[str, JsonValue]:
-    """Give settings of scylla.yaml; raise AccessError if a file is not there, or not private."""
+    """Return settings of scylla.yaml; raise AccessError if a file is not there, or not private."""
     settings: dict[str, JsonValue] = {}
     if access is None:
         return settings

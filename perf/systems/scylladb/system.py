@@ -97,7 +97,7 @@ class ScyllaDB(Product):
     )
 
     def releases(self) -> tuple[Release, ...]:
-        """Give the releases of the packaged catalogue."""
+        """Return the releases of the packaged catalogue."""
         return tuple(
             Release(system=self.name, version=f"{line}.{patch}", line=line, ordinal=patch)
             for line, patches in read_data(__package__, "releases.yaml").items()
@@ -105,7 +105,7 @@ class ScyllaDB(Product):
         )
 
     def origins(self, release: Release) -> tuple[Origin, ...]:
-        """Give the vendor's relocatable archive for this machine's processor.
+        """Return the vendor's relocatable archive for this machine's processor.
 
         Servers of a testbed are expected to have the same.
 
@@ -159,7 +159,7 @@ class ScyllaDB(Product):
         write_text(node.remote, f"{node.work_dir}/scylla.yaml", text.getvalue())
 
     def facts(self, cluster: Cluster) -> tuple[Fact, ...]:
-        """Give what each host is said to know of its disk: the sum of that file, or none."""
+        """Return what each host is said to know of its disk: the sum of that file, or none."""
         return tuple(
             Fact(host=node.name, name="io_properties", value=_sum_of_properties(node) or "none")
             for node in cluster.nodes
@@ -185,7 +185,7 @@ class ScyllaDB(Product):
                 raise NotReady("start", node.name, why)
 
     def ports(self) -> tuple[int, ...]:
-        """Give the ports of clients, of the other nodes, of the API and of metrics."""
+        """Return the ports of clients, of the other nodes, of the API and of metrics."""
         return (NATIVE_PORT, SHARD_AWARE_PORT, STORAGE_PORT, API_PORT, METRICS_PORT)
 
     def check_layout(self, layout: Mapping[str, JsonValue]) -> tuple[str, ...]:
@@ -193,7 +193,7 @@ class ScyllaDB(Product):
         return cql_layout.check_layout(layout, without=("UCS",), replicates=True)
 
     def check_access(self, access: Access) -> tuple[str, ...]:
-        """Give nothing: servers ask for an account, or speak TLS, as `access` says."""
+        """Return nothing: servers ask for an account, or speak TLS, as `access` says."""
         return ()
 
     def settle(self, cluster: Cluster) -> None:
@@ -211,7 +211,7 @@ class ScyllaDB(Product):
 
     @contextmanager
     def open_telemetry(self, cluster: Cluster) -> Iterator[Callable[[], tuple[NodeFigure, ...]]]:
-        """Give what asks each node for its compactions. Without a JVM it has no pauses to tell of."""
+        """Yield what asks each node for its compactions. Without a JVM it has no pauses to tell of."""
         yield lambda: tuple(
             NodeFigure(
                 node=node.name, name=COMPACTION_PENDING_TASKS, value=float(sum(_compactions(node)))
@@ -230,7 +230,7 @@ class ScyllaDB(Product):
 
 
 def server_command(node: Node, cluster: Cluster, *, has_io_properties: bool = False) -> tuple[str, ...]:
-    """Give the command line of a node."""
+    """Return the command line of a node."""
     home = node.work_dir
     said = _command_line(cluster)
     return (

@@ -50,7 +50,7 @@ _States: TypeAlias = NDArray[np.float64]
 
 
 def host_tags(records: Devops, seed: int) -> tuple[tuple[str, ...], ...]:
-    """Give the tags of each host, in the order of `TAGS`."""
+    """Return the tags of each host, in the order of `TAGS`."""
     source = stream(seed, _TAG_STREAM)
     places = tuple(REGIONS.items())
 

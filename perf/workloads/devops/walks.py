@@ -32,7 +32,7 @@ def moments(records: Devops) -> int:
 
 
 def memory_bytes(records: Devops, seed: int) -> NDArray[np.int64]:
-    """Give the memory of each host, in bytes."""
+    """Return the memory of each host, in bytes."""
     source = stream(seed, _MEMORY_STREAM)
     sizes = [MEMORY_BYTES[word(source, host) % len(MEMORY_BYTES)] for host in range(records.hosts)]
     return np.array(sizes, dtype=np.int64)
@@ -41,7 +41,7 @@ def memory_bytes(records: Devops, seed: int) -> NDArray[np.int64]:
 def walk_states(
     records: Devops, seed: int, walks: Sequence[int]
 ) -> Iterator[tuple[int, NDArray[np.float64]]]:
-    """Give the states of some walks of all hosts, block by block in order of time, without an end.
+    """Yield the states of some walks of all hosts, block by block in order of time, without an end.
 
     Each block is the number of its first moment, and states by (moment, host, walk). `walks` are places
     in `ALL_WALKS`; what else is asked for changes no state.
@@ -104,7 +104,7 @@ def _columns(walks: Sequence[int]) -> NDArray[np.uint64]:
 
 
 def _words(source: int, places: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Give word number `places` of a stream, as `splitmix.word` does for one."""
+    """Return word number `places` of a stream, as `splitmix.word` does for one."""
     state = np.uint64(source) + (places + np.uint64(1)) * np.uint64(GAMMA)
     state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

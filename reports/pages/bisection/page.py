@@ -29,7 +29,7 @@ _STANDINGS = {
 
 
 def batches(context: SiteContext) -> Iterator[Batch]:
-    """Give the pages of all bisections."""
+    """Yield the pages of all bisections."""
     comparisons = {one.id for one in context.comparisons}
     for record in context.bisections:
         asked = [one for one in context.judgement.incidents if _is_about(record, one, context)]
@@ -41,7 +41,7 @@ def render_bisection(
     incidents: Iterable[Incident] = (),
     comparisons: Collection[str] | None = None,
 ) -> SiteFile:
-    """Give the page of a bisection; its trials are on the pages of its comparisons.
+    """Return the page of a bisection; its trials are on the pages of its comparisons.
 
     `incidents` are those whose origin it looked for, `comparisons` those that have a page; None means
     all of them.

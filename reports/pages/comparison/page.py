@@ -25,12 +25,12 @@ _PURPOSES = {
 
 
 def batches(context: SiteContext) -> Iterator[Batch]:
-    """Give the pages of all comparisons."""
+    """Yield the pages of all comparisons."""
     yield batch_of(*(render_comparison(one, context.heads) for one in context.comparisons))
 
 
 def render_comparison(result: ComparisonResult, known: Collection[str]) -> SiteFile:
-    """Give the page of a comparison; `known` are the trials that have a page."""
+    """Return the page of a comparison; `known` are the trials that have a page."""
     places = place_turns(result)
     measures = [
         (

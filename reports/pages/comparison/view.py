@@ -65,7 +65,7 @@ def view_list(results: Iterable[ComparisonResult]) -> tuple[Attention, ...]:
 
 
 def place_turns(result: ComparisonResult) -> Places:
-    """Give the places of the trials that a measure can have values of, for each side in order.
+    """Return the places of the trials that a measure can have values of, for each side in order.
 
     As the judging does it: completed trials of blocks in which both sides have one, by block.
     """

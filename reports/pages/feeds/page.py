@@ -36,7 +36,7 @@ _KINDS = 2
 
 
 def batches(context: SiteContext) -> Iterator[Batch | LazyBatches]:
-    """Give all files for other programs."""
+    """Yield all files for other programs."""
     heads, judgement = context.heads, context.judgement
     yield _batch_of_tables(context)
     groups = group_series(judgement.series, heads)
@@ -65,7 +65,7 @@ def _batches_of_told(context: SiteContext) -> Iterator[Batch]:
 
 
 def list_troubles(context: SiteContext) -> tuple[Attention, ...]:
-    """Tell of each trial of the newest night that gave no result, or that never came."""
+    """Describe of each trial of the newest night that gave no result, or that never came."""
     tonight = find_current_night(tuple(context.heads.values()))
     night = tonight[0].night if tonight else ""
     plan = next((one for one in context.nights if one.id == night), None)
@@ -73,7 +73,7 @@ def list_troubles(context: SiteContext) -> tuple[Attention, ...]:
 
 
 def list_attention(context: SiteContext) -> tuple[Attention, ...]:
-    """Tell of what somebody should look at: what could not be measured, incidents, the rest."""
+    """Describe of what somebody should look at: what could not be measured, incidents, the rest."""
     news = (one for one in context.judgement.incidents if one.is_news)
     return (
         *view_left_out(context.left_out),

@@ -31,7 +31,7 @@ _POINTS = """
 
 
 def parquet_path(table: str) -> str:
-    """Give the path of a table, relative to the root of the site."""
+    """Return the path of a table, relative to the root of the site."""
     return f"{FOLDER}/{table}.parquet"
 
 
@@ -47,13 +47,13 @@ class ParquetWriter:
         self._db, self._place = db, place
 
     def write_table(self, table: str, document: bytes) -> bytes:
-        """Give a table of the document of what is judged."""
+        """Return a table of the document of what is judged."""
         listed = ", ".join(f"{one.name} {one.sql_type}" for one in list_columns(TABLES[table]))
         source = self._read(document, {table: f"STRUCT({listed})[]"})
         return self._copy(table, f"SELECT unnest({table}, max_depth := 2) FROM {source}")  # noqa: S608  names of columns
 
     def write_points(self, document: bytes) -> bytes:
-        """Give the points of a document of points as rows."""
+        """Return the points of a document of points as rows."""
         types = {
             "trials": _TRIAL,
             "points": 'STRUCT(series VARCHAR, trials BIGINT[], "values" DOUBLE[])[]',
@@ -79,7 +79,7 @@ class ParquetWriter:
 
 @contextmanager
 def open_writer() -> Iterator[ParquetWriter]:
-    """Give a writer; what it needs on disk is gone afterwards.
+    """Yield a writer; what it needs on disk is gone afterwards.
 
     Raises:
         SiteError: DuckDB cannot write, say for want of room among the temporary files.

@@ -18,7 +18,7 @@ FORMAT = 1
 
 
 def _column(about: str, unit: str = "") -> Any:  # noqa: ANN401  a FieldInfo; mypy wants to see through it
-    """Say what a column means, and in which unit."""
+    """Describe what a column means, and in which unit."""
     return Field(description=about, json_schema_extra={"unit": unit} if unit else None)
 
 
@@ -160,7 +160,7 @@ class ParquetColumn:
 
 
 def list_columns(table: type[Row]) -> Iterator[ParquetColumn]:
-    """Give the columns of a table, in order."""
+    """Yield the columns of a table, in order."""
     for name, hint in get_type_hints(table, include_extras=True).items():
         if name.startswith("_"):
             continue

@@ -107,7 +107,7 @@ def _view_measure(result: MeasureResult) -> SideRow:
 
 
 def _bound(effect: Effect | None) -> str:
-    """Say what the difference is smaller than; empty where that would say nothing."""
+    """Describe what the difference is smaller than; empty where that would say nothing."""
     if effect is None:
         return ""
     most = max(abs(effect.low), abs(effect.high))
@@ -126,7 +126,7 @@ def choose_side_badge(tables: Sequence[SideTable]) -> Badge | None:
 
 
 def say_sides(tables: Sequence[SideTable]) -> str:
-    """Say in one sentence how the releases differ: what is worse, else better, else how little."""
+    """Describe in one sentence how the releases differ: what is worse, else better, else how little."""
     rows = [(row.outcome, table, row) for table in tables for row in table.rows if row.outcome]
     if not rows:
         return ""

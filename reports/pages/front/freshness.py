@@ -40,12 +40,12 @@ class Freshness:
 
     @property
     def is_fresh(self) -> bool:
-        """Tell whether nobody has to look."""
+        """Return whether nobody has to look."""
         return self.badge in (FRESH_BADGE, RECORDED_BADGE)
 
 
 def find_longest_pause(starts: Iterable[datetime]) -> timedelta:
-    """Give how long after the last start the next one is late.
+    """Return how long after the last start the next one is late.
 
     That is the second longest of the newest ten pauses and half of the usual (median) one on top, at
     least 36 hours. The longest does not count, so that a night that was missed once makes the next one
@@ -61,7 +61,7 @@ def find_longest_pause(starts: Iterable[datetime]) -> timedelta:
 
 
 def start_nights(trials: Iterable[TrialHead]) -> dict[str, datetime]:
-    """Give when each night began, by its name; trials on request belong to none."""
+    """Return when each night began, by its name; trials on request belong to none."""
     starts: dict[str, datetime] = {}
     for trial in trials:
         if trial.night:
@@ -77,7 +77,7 @@ def view_freshness(
     *,
     every_nights: Mapping[str, int],
 ) -> dict[str, Freshness]:
-    """Say of each experiment, ascending by name, whether its results are fresh.
+    """Describe of each experiment, ascending by name, whether its results are fresh.
 
     `planned` are the experiments of the newest plan, which need not have a trial; `every_nights` says
     of some that they are measured on every n-th night only.

@@ -89,7 +89,7 @@ class IncidentLine:
 
     @property
     def cause(self) -> str:
-        """Say what made it; empty where that is not known."""
+        """Describe what made it; empty where that is not known."""
         incident = self.incident
         match incident.cause:
             case Cause.DATABASE:

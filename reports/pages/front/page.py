@@ -95,7 +95,7 @@ _MOST_RECENT = 5
 
 
 def batches(context: SiteContext) -> Iterator[Batch]:
-    """Give the front page and the lists; they share what is costly to put into words."""
+    """Yield the front page and the lists; they share what is costly to put into words."""
     yield Batch(dict.fromkeys(_PAGES, ""), lambda _: _make(context))
 
 
@@ -146,7 +146,7 @@ def show_all_series(
 
 
 def _list_kinds(context: SiteContext) -> Iterator[tuple[str, str, Sequence[object], str, str]]:
-    """Give title, path, rows, a first sentence and a note of each list."""
+    """Yield title, path, rows, a first sentence and a note of each list."""
     incidents = view_incidents(context.judgement.incidents, context.heads, context.settings)
     news = sum(incident.is_news for incident in context.judgement.incidents)
     common = say_common_moves(context.judgement.incidents)
@@ -191,7 +191,7 @@ def _list_kinds(context: SiteContext) -> Iterator[tuple[str, str, Sequence[objec
 def show_front(
     context: SiteContext, series: Sequence[JudgedSeries], groups: Sequence[ExperimentGroup]
 ) -> dict[str, Any]:
-    """Give what the front page shows, by the names of its template.
+    """Return what the front page shows, by the names of its template.
 
     `series` are all that do not only repeat others, `groups` are of them.
     `attention` are the incidents that are news and got worse, `improvements` those that got better,
@@ -329,7 +329,7 @@ def _show_incidents(context: SiteContext) -> dict[str, Any]:
 
 
 def _show_newest(context: SiteContext, trials: Iterable[TrialHead]) -> dict[str, object]:
-    """Give the newest of each kind beside the count of all."""
+    """Return the newest of each kind beside the count of all."""
     troubles, comparisons = list_troubles(trials), view_list(context.comparisons)
     return {
         "comparisons": comparisons[:_MOST_RECENT],
@@ -343,12 +343,12 @@ def _show_newest(context: SiteContext, trials: Iterable[TrialHead]) -> dict[str,
 
 
 def list_troubles(trials: Iterable[TrialHead]) -> list[TrialHead]:
-    """Give the trials that gave no result, the newest first; they come in the order of time."""
+    """Return the trials that gave no result, the newest first; they come in the order of time."""
     return [trial for trial in trials if is_trouble(trial)][::-1]
 
 
 def count_troubles_in_turns(heads: Sequence[TrialHead]) -> str:
-    """Say how many trials that took turns gave no result; empty where none did."""
+    """Describe how many trials that took turns gave no result; empty where none did."""
     troubled = sum(map(is_trouble, heads)) - sum(map(is_trouble, list_by_itself(heads)))
     if not troubled:
         return ""
@@ -362,7 +362,7 @@ def _by_time(context: SiteContext) -> tuple[TrialHead, ...]:
 
 
 def _is_decided(incident: Incident) -> bool:
-    """Tell whether a change is still there, but was decided about or is the testbed's."""
+    """Return whether a change is still there, but was decided about or is the testbed's."""
     is_explained = incident.triage is not None or incident.cause is Cause.TESTBED
     return not incident.is_news and is_explained and not incident.mended_by
 
@@ -370,7 +370,7 @@ def _is_decided(incident: Incident) -> bool:
 def _find_deviations(
     judgement: Judgement, series: Sequence[JudgedSeries], trials: Sequence[TrialHead]
 ) -> list[tuple[Deviation, Incident | None]]:
-    """Give the largest movers of the newest night, the furthest first, with what was told of them."""
+    """Return the largest movers of the newest night, the furthest first, with what was told of them."""
     tonight = find_current_night(trials)
     night = tonight[0].night if tonight else ""
     movers = rank(
@@ -389,13 +389,13 @@ def _find_deviations(
 
 
 def _list_planned(context: SiteContext) -> frozenset[str]:
-    """Give the experiments of the newest night's plan."""
+    """Return the experiments of the newest night's plan."""
     newest = context.nights[-1:]
     return frozenset(planned.experiment for plan in newest for planned in plan.trials)
 
 
 def _list_sentinels(context: SiteContext) -> Mapping[str, int]:
-    """Give, by experiment, on which night of how many it is measured, where that is not every one."""
+    """Return, by experiment, on which night of how many it is measured, where that is not every one."""
     return {
         experiment.name: experiment.sentinel_every_nights
         for suite in context.catalog.suites.values()

@@ -90,7 +90,7 @@ def choose_series(series: Sequence[JudgedSeries]) -> list[JudgedSeries]:
 
 
 def is_headline(key: SeriesKey) -> bool:
-    """Tell whether a series is one of the few that say how fast an operation is.
+    """Return whether a series is one of the few that say how fast an operation is.
 
     At a steady load the throughput is the load that was offered.
     """
@@ -100,7 +100,7 @@ def is_headline(key: SeriesKey) -> bool:
 
 
 def _is_tail(key: SeriesKey) -> bool:
-    """Tell whether a series is of the slowest responses under a load that the database can bear."""
+    """Return whether a series is of the slowest responses under a load that the database can bear."""
     return _is_p99(key) and key.phase != "saturation"
 
 
@@ -159,7 +159,7 @@ def _name_time(point: Point) -> str:
 
 
 def count_outcomes(series: Sequence[JudgedSeries]) -> str:
-    """Say how many series came to what, the worst first."""
+    """Describe how many series came to what, the worst first."""
     return ", ".join(
         f"{many:,} {OUTCOME_BADGES[outcome].word.lower()}" for outcome, many in list_outcomes(series)
     )

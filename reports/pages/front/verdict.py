@@ -37,7 +37,7 @@ def choose_badge(judgement: Judgement, *, is_empty: bool) -> Badge:
 
 
 def say_verdict(judgement: Judgement, top: IncidentLine | None, trials: Iterable[TrialHead]) -> str:
-    """Say in one sentence what is worst, or why nothing is said."""
+    """Describe in one sentence what is worst, or why nothing is said."""
     if top:
         return top.headline
     if all(map(is_trouble, trials)):
@@ -54,7 +54,7 @@ def say_verdict(judgement: Judgement, top: IncidentLine | None, trials: Iterable
 
 
 def has_no_verdict(judgement: Judgement) -> bool:
-    """Tell whether no series has points enough for a verdict."""
+    """Return whether no series has points enough for a verdict."""
     early = (VerdictBasis.FEW_POINTS, VerdictBasis.NO_TRIAL)
     return all(one.verdict.basis in early for one in judgement.series)
 
@@ -78,7 +78,7 @@ def count_series(series: Iterable[JudgedSeries]) -> tuple[tuple[str, str, str], 
 
 
 def say_troubles(recent: Sequence[TrialHead], missing: int) -> str:
-    """Say how many trials of a night gave no result; empty where all did."""
+    """Describe how many trials of a night gave no result; empty where all did."""
     counts = Counter(trial.status for trial in recent)
     told = (
         (counts[TrialStatus.FAILED], "failed"),
@@ -94,7 +94,7 @@ def say_troubles(recent: Sequence[TrialHead], missing: int) -> str:
 
 
 def say_false_alarms(judgement: Judgement) -> str:
-    """Say how often noise alone raises an alarm, for somebody new to it."""
+    """Describe how often noise alone raises an alarm, for somebody new to it."""
     expected = judgement.expected_false_alarms
     if not expected:
         return "No false alarm is to be expected: no series has points enough to raise one."

@@ -74,7 +74,7 @@ def explain_otherwise(
 
 
 def _is_proven(incident: Incident) -> bool:
-    """Tell whether trials in turns agree with the lead: then both sides had all else in common."""
+    """Return whether trials in turns agree with the lead: then both sides had all else in common."""
     return any(reply.agrees for change, reply in incident.replies if change == incident.lead)
 
 
@@ -99,7 +99,7 @@ def _view_recorded(
 
 
 def _how(one: Explanation, incident: Incident, experiment: str) -> str:
-    """Say how a recorded circumstance could be ruled out."""
+    """Describe how a recorded circumstance could be ruled out."""
     release = incident.lead.first_after.release.version
     if one.name.startswith(CONFIG):
         return "Let old and new settings take turns on the same hosts: this page has the commands."

@@ -97,7 +97,7 @@ class ChangeChart:
 
 
 def batches(context: SiteContext) -> Iterator[Batch]:
-    """Give the pages of all incidents."""
+    """Yield the pages of all incidents."""
     judged = {one.series.key: one for one in (*context.judgement.series, *context.judgement.watched)}
     suites = find_suites(context.heads.values(), context.catalog, context.nights)
     contents = read_contents(context.catalog)
@@ -138,7 +138,7 @@ def show_incident(
     common: str = "",
     rules: Detection | None = None,
 ) -> dict[str, Any]:
-    """Give what the page of an incident shows, by the names of its template.
+    """Return what the page of an incident shows, by the names of its template.
 
     `judged` holds all series, `trials` all trials, `suites` one suite for each experiment,
     `bisections` all that were begun, `contents` what the configuration holds now, `settings` those
@@ -240,7 +240,7 @@ def _view_search(incident: Incident, origins: Sequence[BisectionRecord]) -> dict
 
 
 def _describe_chart(lead: ChangePoint, chart: ChangeChart) -> str:
-    """Say in words what the chart shows."""
+    """Describe in words what the chart shows."""
     key = lead.series.key
     number = chart.last - chart.first + 1
     whole = len(lead.series.points)
@@ -252,7 +252,7 @@ def _describe_chart(lead: ChangePoint, chart: ChangeChart) -> str:
 
 
 def _list_commands(incident: Incident, suite: str, experiment: str) -> Iterator[str]:
-    """Give the commands that show a change once more: each end, both in turns, the release."""
+    """Yield the commands that show a change once more: each end, both in turns, the release."""
     lead = incident.lead
     old, new = lead.last_before.release, lead.first_after.release
     of_suite = ("--suite", suite) if suite else ()
@@ -343,7 +343,7 @@ def _state(record: BisectionRecord) -> Badge:
 
 
 def _list_chances(record: BisectionRecord) -> list[tuple[str, str]]:
-    """Give the most probable releases with their probability, then that it was none of all."""
+    """Return the most probable releases with their probability, then that it was none of all."""
     ranked = sorted(chances_of(record), key=lambda one: -one.probability)[:_MOST_CHANCES]
     listed = [(one.release.version, say_chance(one.probability)) for one in ranked]
     rest = rest_of(record)
@@ -377,7 +377,7 @@ def draw_change(change: ChangePoint, changes: Sequence[ChangePoint]) -> ChangeCh
 
 
 def _level_from(start: int, changes: Sequence[ChangePoint]) -> float:
-    """Give the level from a point on as the changes beside it tell it: with outliers pulled in."""
+    """Return the level from a point on as the changes beside it tell it: with outliers pulled in."""
     ordered = sorted(changes, key=lambda one: one.index)
     before = [one for one in ordered if one.index <= start]
     return before[-1].after if before else ordered[0].before

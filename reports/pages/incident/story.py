@@ -72,7 +72,7 @@ def describe_story(
 
 
 def say_gap(change: ChangePoint, trials: Mapping[TrialId, TrialHead]) -> str:
-    """Say that nights between the last without a change and the first with it gave no valid trial.
+    """State that nights between the last without a change and the first with it gave no valid trial.
 
     Where trials of these nights had the new configuration already, it says since when. Empty between
     releases, and where no night lies between.
@@ -99,7 +99,7 @@ def say_gap(change: ChangePoint, trials: Mapping[TrialId, TrialHead]) -> str:
 
 
 def _describe_beginning(change: ChangePoint) -> Iterator[StoryStep]:
-    """Tell of the last point without a change and the first with it.
+    """Describe of the last point without a change and the first with it.
 
     Where the nights measured both releases, the first with it may well be older: no night brought it.
     """

@@ -42,7 +42,7 @@ _Shown: TypeAlias = Mapping[str, object]
 
 
 def batches(context: SiteContext) -> Iterator[Batch | LazyBatches]:
-    """Give the list of all nights, then their pages."""
+    """Yield the list of all nights, then their pages."""
     heads = sorted(context.heads.values(), key=lambda head: (head.started_at, head.id))
     nights = group_nights(heads, context.nights)
     rows = list_nights(nights, without_echoes(context.judgement.series), context.heads)
@@ -74,7 +74,7 @@ def _batches_of_some(
 
 
 def _point(night: MeasuredNight | None) -> Mapping[str, str] | None:
-    """Give what leads to a neighbour and no more: the digest is of all that a page is given."""
+    """Return what leads to a neighbour and no more: the digest is of all that a page is given."""
     return {"title": night.title, "page": night.page} if night else None
 
 

@@ -50,7 +50,7 @@ class MeasuredNight:
 
     @property
     def statuses(self) -> str:
-        """Say how many of its trials ended how; empty where there is none."""
+        """Describe how many of its trials ended how; empty where there is none."""
         return count_statuses(self.trials)
 
     @property
@@ -143,7 +143,7 @@ def list_nights(
 
 
 def explain_told(told: str) -> str:
-    """Say how it is found what a night told."""
+    """Describe how it is found what a night told."""
     if told == _NOT_JUDGED_AGAIN:
         return (
             "What was known after this night is not known any more: "
@@ -166,7 +166,7 @@ def count_statuses(trials: Iterable[TrialHead], *, best_first: bool = False) -> 
 
 
 def summarize_night(night: MeasuredNight, known: Mapping[TrialId, TrialHead]) -> str:
-    """Say how much of its plan a night measured, and how its trials ended."""
+    """Describe how much of its plan a night measured, and how its trials ended."""
     told = count_statuses(night.trials)
     if not night.plan:
         return f"{count(len(night.trials), 'trial')}: {told}."
@@ -178,7 +178,7 @@ def summarize_night(night: MeasuredNight, known: Mapping[TrialId, TrialHead]) ->
 def _describe_nights(
     names: Sequence[str], series: Sequence[JudgedSeries], events: Events
 ) -> Mapping[str, str]:
-    """Say what each night told, as far as that is known; `names` are in the order of time."""
+    """Describe what each night told, as far as that is known; `names` are in the order of time."""
     replayed = set(names[_find_first_known(names, series) :])
     return {
         name: _put_events(events.get(name, {}))

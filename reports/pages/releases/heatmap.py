@@ -196,12 +196,12 @@ def column_order(column: tuple[str, str]) -> tuple[object, ...]:
 
 
 def place_of(key: SeriesKey) -> tuple[str, ...]:
-    """Give the row of a measure: first what makes its group, then what makes the row in it."""
+    """Return the row of a measure: first what makes its group, then what makes the row in it."""
     return *group_of(key), key.phase, key.operation, key.host
 
 
 def group_of(key: SeriesKey) -> tuple[str, str, str, str]:
-    """Give what the rows of a group have in common."""
+    """Return what the rows of a group have in common."""
     return key.workload, key.topology, key.testbed_class, key.engine
 
 
@@ -222,13 +222,13 @@ def row_words(key: SeriesKey) -> str:
 
 @cache
 def loosely(key: SeriesKey) -> SeriesKey:
-    """Give the measure by what a reader calls it, whatever was changed about how it is measured."""
+    """Return the measure by what a reader calls it, whatever was changed about how it is measured."""
     name = key.workload.partition("@")[0]
     return replace(key, workload=name, topology="", testbed_class="", engine="")
 
 
 def strength(change: float, relevant: float) -> int:
-    """Give how strong the colour of a change is, from 0 to 3."""
+    """Return how strong the colour of a change is, from 0 to 3."""
     return sum(abs(change) >= relevant * times for times in _STRONG) if relevant else 1
 
 

@@ -47,7 +47,7 @@ class Variant:
 
     @property
     def branch(self) -> tuple[str, str, str]:
-        """Give what variants that follow each other share: system, line, name of the config."""
+        """Return what variants that follow each other share: system, line, name of the config."""
         return self.release.system, self.release.line, self.config.name
 
 
@@ -122,7 +122,7 @@ class Medians:
     echoes: frozenset[SeriesKey]
 
     def newest(self) -> tuple[Variant, ...]:
-        """Give the last variant of each branch."""
+        """Return the last variant of each branch."""
         return tuple({variant.branch: variant for variant in self.variants.values()}.values())
 
 
@@ -193,7 +193,7 @@ class _Condensing(Mapping[str, Mapping[SeriesKey, VariantValues]]):
 def _find_places(
     trials: Iterable[TrialId], homes: Mapping[TrialId, str]
 ) -> Mapping[str, Sequence[int]]:
-    """Give by variant the places of its trials."""
+    """Return by variant the places of its trials."""
     found: defaultdict[str, list[int]] = defaultdict(list)
     for place, trial in enumerate(trials):
         if home := homes.get(trial):
@@ -224,7 +224,7 @@ def _condense_newest(one: JudgedSeries, places: Sequence[int], *, is_echo: bool)
 
 
 def variant_id(system: str, version: str, config: str, config_sha256: str) -> str:
-    """Give the id of the variant that is this release under this content of a config."""
+    """Return the id of the variant that is this release under this content of a config."""
     identity = f"{system}\0{version}\0{config}\0{config_sha256}"
     return hashlib.sha256(identity.encode()).hexdigest()[:12]
 
@@ -257,12 +257,12 @@ def _order(variant: Variant) -> tuple[object, ...]:
 
 @cache
 def shared_part(key: SeriesKey) -> SeriesKey:
-    """Give what must be equal to compare two series: all but the system, the line and the config."""
+    """Return what must be equal to compare two series: all but the system, the line and the config."""
     return replace(key, system="", line="", config="")
 
 
 def condense(values: Sequence[float]) -> Condensed:
-    """Give the median of at least one value, their number, and their sample standard deviation."""
+    """Return the median of at least one value, their number, and their sample standard deviation."""
     size = len(values)
     middle = math.fsum(values) / size
     squares = math.fsum([(value - middle) ** 2 for value in values])
@@ -300,7 +300,7 @@ def compare(before: VariantValues, after: VariantValues, settings: Detection) ->
 
 
 def standard_error(measured: VariantValues) -> float | None:
-    """Give the standard error of a median; None where no scatter is known."""
+    """Return the standard error of a median; None where no scatter is known."""
     noise, known = measured.judged.noise, measured.condensed
     if noise is None or not noise.deviation:
         return None
@@ -308,7 +308,7 @@ def standard_error(measured: VariantValues) -> float | None:
 
 
 def quantile_of(noise: Noise | None) -> float:
-    """Give the quantile of Student's t for the points that the noise rests on."""
+    """Return the quantile of Student's t for the points that the noise rests on."""
     return _quantile(noise.all_points) if noise else 0.0
 
 
@@ -327,5 +327,5 @@ def _stand(effect: Effect, metric: str, relevant: float) -> MedianStatus:
 
 
 def newest_trials(variant: Variant) -> dict[str, TrialHead]:
-    """Give the newest completed trial of each experiment of a variant."""
+    """Return the newest completed trial of each experiment of a variant."""
     return {trial.experiment: trial for trial in variant.trials}

@@ -47,7 +47,7 @@ class Found:
 
     @property
     def text(self) -> str:
-        """Say how many measures changed, and that the release is not the cause where it is not."""
+        """Describe how many measures changed, and that the release is not the cause where it is not."""
         if self.is_of_config:
             worse = "worse" if self.outcome == Outcome.REGRESSED else "better"
             return f"A config change made {count(self.many, 'measure')} {worse} (not the release)"
@@ -190,7 +190,7 @@ def _make_release(
 
 
 def _view_incidents(one: Measuring, context: SiteContext) -> tuple[Attention, ...]:
-    """Tell of the incidents with a change at a release, with links from its page."""
+    """Describe of the incidents with a change at a release, with links from its page."""
     told = view_incidents(one.incidents, context.heads, context.settings)
     return tuple(replace(attention, page=f"../{attention.page}") for attention in told)
 

@@ -103,7 +103,7 @@ class Matched:
     heads: Sequence[TrialHead] = ()
 
     def standing_for(self, subject: str) -> tuple[MeasuredSetting, ...]:
-        """Give what stands for a subject in any table, each setting once."""
+        """Return what stands for a subject in any table, each setting once."""
         found = [one for (_, name), one in self.chosen.items() if name == subject and one]
         return tuple({one.setting: one for one in found}.values())
 
@@ -200,7 +200,7 @@ class _Beside:
         return tuple(line for line in lines if line.says_something)
 
     def describe_missing(self) -> tuple[str, ...]:
-        """Tell each reason for which cells have no value, with the cells that it is true of."""
+        """Return each reason for which cells have no value, with the cells that it is true of."""
         places = {reason: self._name(them) for reason, them in self._not_measured.items()}
         told = places | {reason: [*them] for reason, them in self._refused.items()}
         return tuple(sentence(f"{reason}: {'; '.join(them)}") for reason, them in told.items())
@@ -236,7 +236,7 @@ class _Beside:
         )
 
     def _compare(self, of: _Figure, over: _Figure, where: str) -> float | None:
-        """Give the ratio of two cells here; None where they have none, or may not be compared."""
+        """Return the ratio of two cells here; None where they have none, or may not be compared."""
         one, other = self._choose(of), self._choose(over)
         value, base = self._find(of), self._find(over)
         if not (one and other and value and base):
@@ -249,7 +249,7 @@ class _Beside:
         return value.value / base.value if base.value else None
 
     def _explain(self, figure: _Figure) -> str:
-        """Say why a cell was not measured."""
+        """Describe why a cell was not measured."""
         matched, cell = self._matched, cell_of(figure.spot)
         subject = matched.report.subject(figure.spot.subject or "")
         there = [one for one in matched.measured if stands_for(one.setting, subject)]
@@ -293,7 +293,7 @@ class _Beside:
 
 
 def _unit_of(table: PublishedTable, column: PublishedColumn) -> str:
-    """Give the unit that all cells of a column share; none where they differ or have none."""
+    """Return the unit that all cells of a column share; none where they differ or have none."""
     if column.quotient or column.not_here:
         return ""
     metrics = {spot_of(table, row, column).metric or "" for row in table.rows}
@@ -304,7 +304,7 @@ def _unit_of(table: PublishedTable, column: PublishedColumn) -> str:
 
 
 def _list_shapes(table: PublishedTable, report: Report) -> Iterator[tuple[str, list[str], _Rows]]:
-    """Give title, columns and rows of ratios between rows, between columns, and to another table."""
+    """Yield title, columns and rows of ratios between rows, between columns, and to another table."""
     plain = [one for one in table.columns if not one.quotient and not one.not_here]
     plain = [one for one in plain if (one.at.metric or table.at.metric) not in _COUNTED]
     rows = {row.name: row for row in table.rows}

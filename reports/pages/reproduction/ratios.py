@@ -243,7 +243,7 @@ def choose_setting(
 
 
 def stands_for(setting: SideSetting, subject: Subject) -> bool:
-    """Tell whether what was measured in a setting may stand beside a subject of a report."""
+    """Return whether what was measured in a setting may stand beside a subject of a report."""
     return setting.system == subject.system and all(
         not allowed or own in allowed
         for allowed, own in (
@@ -260,7 +260,7 @@ def cell_of(spot: Spot) -> ValueAddress:
 
 
 def refuse_ratio(one: SideSetting, other: SideSetting, *, across_testbeds: bool) -> str:
-    """Say why no ratio of two settings is told; empty where it is.
+    """Describe why no ratio of two settings is told; empty where it is.
 
     `across_testbeds` where the report itself compares testbeds, so that both subjects name theirs, or
     where sizes of hosts are compared whose capacities are known.

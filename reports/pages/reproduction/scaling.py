@@ -44,7 +44,7 @@ class ScalingShare:
 
     @property
     def share(self) -> float:
-        """Give the scaling factor as a share of the theoretical."""
+        """Return the scaling factor as a share of the theoretical."""
         return self.throughput_ratio / self.capacity_ratio
 
 
@@ -77,7 +77,7 @@ class Dollars:
 
 
 def find_divided(workloads: Iterable[Workload], by: int) -> tuple[Divided, ...]:
-    """Give for each quantity that workloads have by how much scaling down by `by` divides it.
+    """Return for each quantity that workloads have by how much scaling down by `by` divides it.
 
     Workloads without floors are not scaled down and have no part.
     """
@@ -92,7 +92,7 @@ def find_divided(workloads: Iterable[Workload], by: int) -> tuple[Divided, ...]:
 
 
 def _quantities(workload: Workload) -> Iterator[tuple[str, float]]:
-    """Give each quantity that may be scaled, in the same order for a workload of any scale."""
+    """Yield each quantity that may be scaled, in the same order for a workload of any scale."""
     records = workload.records
     name = _RECORDS[type(records)]
     yield name.replace("record_count", "records"), getattr(records, name)
@@ -124,7 +124,7 @@ def find_scaling(
     measured: Sequence[MeasuredSetting],
     topologies: Mapping[str, Topology],
 ) -> Scaled:
-    """Give (T₂/T₁)/(C₂/C₁), with all cores, else nodes, and with price as the capacity C.
+    """Return (T₂/T₁)/(C₂/C₁), with all cores, else nodes, and with price as the capacity C.
 
     Sizes differ in their hosts, which are of testbed classes of their own: these are compared where the
     cores of both are recorded, or where both subjects name their classes.
@@ -202,5 +202,5 @@ def list_dollars(report: Report, measured: Sequence[MeasuredSetting]) -> Iterato
 
 
 def operations_per_dollar(ops_per_s: float, price_per_month_usd: float) -> float:
-    """Give operations per US dollar at a monthly price; a month has 730 hours, as clouds bill it."""
+    """Return operations per US dollar at a monthly price; a month has 730 hours, as clouds bill it."""
     return ops_per_s * 3600 * _HOURS_PER_MONTH / price_per_month_usd

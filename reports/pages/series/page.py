@@ -325,7 +325,7 @@ def _summarize(points: Points, *, is_by_night: bool) -> str:
 def _say_chart(
     judged: JudgedSeries, summary: str, segments: Sequence[Segment], changes: Sequence[ChangeRow]
 ) -> str:
-    """Say what the chart shows: how much there is, its level, its changes and the newest value."""
+    """Describe what the chart shows: how much there is, its level, its changes and the newest value."""
     points, metric = judged.series.points, judged.series.key.metric
     if not points:
         return "No points."
@@ -343,7 +343,7 @@ def _say_chart(
 
 
 def _find_neighbours(key: SeriesKey, points: Points, chain: Chain) -> Iterator[tuple[str, SeriesKey]]:
-    """Say that a series begins or ends because its workload was changed."""
+    """State that a series begins or ends because its workload was changed."""
     if key in chain.before:
         before = chain.before[key]
         since = f"{moment(min(one.started_at for one in points.occasions)).day}: " if points else ""

@@ -34,7 +34,7 @@ def rows_of_points(judged: JudgedSeries, bounds: Bounds = NO_BOUNDS) -> Markup:
 
 
 def find_ends(key: SeriesKey, trial: TrialId, bounds: Bounds) -> tuple[float, float] | None:
-    """Give the ends between which a search's answer lies; None for what no search answered."""
+    """Return the ends between which a search's answer lies; None for what no search answered."""
     return bounds.get((trial, key.phase, key.operation)) if key.metric == HIGHEST_LOAD.name else None
 
 

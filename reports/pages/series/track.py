@@ -71,17 +71,17 @@ class Track:
 
     @property
     def stem(self) -> str:
-        """Give the name of its data."""
+        """Return the name of its data."""
         return links.track_stem(self.key)
 
     @property
     def in_time(self) -> tuple[Slot, ...]:
-        """Give its trials in the order of time."""
+        """Return its trials in the order of time."""
         return tuple(sorted(self.slots, key=lambda slot: (slot.started_at, slot.trial)))
 
 
 def track_of(key: SeriesKey) -> TrackKey:
-    """Give the key of the track that a series is on."""
+    """Return the key of the track that a series is on."""
     return (
         *(key.system, key.line, key.topology, key.testbed_class),
         *(key.config, key.workload, key.engine),
@@ -91,7 +91,7 @@ def track_of(key: SeriesKey) -> TrackKey:
 def find_tracks(
     judged: Iterable[JudgedSeries], heads: Mapping[TrialId, TrialHead], nights: Sequence[Night]
 ) -> Mapping[TrackKey, Track]:
-    """Give all tracks of a history by key."""
+    """Return all tracks of a history by key."""
     series: defaultdict[TrackKey, list[SeriesKey]] = defaultdict(list)
     trials: defaultdict[TrackKey, set[TrialId]] = defaultdict(set)
     for one in judged:
@@ -123,7 +123,7 @@ def _find_missing(
     heads: Mapping[TrialId, TrialHead],
     homes: Mapping[tuple[str, str], TrialHead],
 ) -> Iterable[tuple[TrackKey, Slot]]:
-    """Give planned trials without a result, on the track of others of their experiment and release."""
+    """Yield planned trials without a result, on the track of others of their experiment and release."""
     for night in nights:
         for planned in night.trials:
             home = homes.get((planned.experiment, planned.version))
@@ -181,7 +181,7 @@ def track_data(
     moves_in_time: Sequence[Move],
     settings: ChangedSettings = NO_SETTINGS,
 ) -> dict[str, object]:
-    """Give a track as columns: what all charts of its series share.
+    """Return a track as columns: what all charts of its series share.
 
     `moves` are from slot to slot, `moves_in_time` from trial to trial in the order of time; `settings`
     are those behind moves whose hashes would say nothing.
@@ -221,7 +221,7 @@ def track_data(
 
 
 def _unusual_pages(slots: Sequence[Slot]) -> dict[int, str]:
-    """Give the pages of trials whose ids are no file names, and none of trials that never were."""
+    """Return the pages of trials whose ids are no file names, and none of trials that never were."""
     pages = (
         (place, slot, "" if slot.badge is MISSING_BADGE else links.trial_page(slot.trial))
         for place, slot in enumerate(slots)

@@ -109,7 +109,7 @@ def check_target_file(target: Path) -> None:
 
 
 def _is_ours(target: Path) -> bool:
-    """Tell by the whole tag: the words alone stand in any text that explains the command."""
+    """Describe by the whole tag: the words alone stand in any text that explains the command."""
     if not target.is_file():  # a pipe would be waited for
         return False
     with target.open("rb") as file:
@@ -118,7 +118,7 @@ def _is_ours(target: Path) -> bool:
 
 
 def render_single_file(context: SiteContext, experiment: str) -> bytes:
-    """Give the file of an experiment.
+    """Return the file of an experiment.
 
     Raises:
         UsageError: no trial of such an experiment is in the history.
@@ -175,14 +175,14 @@ def render_single_file(context: SiteContext, experiment: str) -> bytes:
 
 
 def _find_verdict(groups: Sequence[ExperimentGroup], experiment: str) -> Badge:
-    """Give the worst verdict of its series in a word."""
+    """Return the worst verdict of its series in a word."""
     named = [group for group in groups if group.name == experiment]
     (line,) = view_experiments(named, {}, ()) or (None,)
     return line.verdict if line else WATCH_BADGE
 
 
 def _summarize(part: SiteContext, groups: Sequence[ExperimentGroup], incidents: str) -> str:
-    """Say what its series came to, and on how much that rests."""
+    """Describe what its series came to, and on how much that rests."""
     told = ", ".join(line.counts for line in view_experiments(groups, {}, ()))
     series = count(sum(len(one.series) for one in groups), "series", "series")
     verdict = f"of {series}, {told}" if told else "none of its series is judged"
@@ -190,7 +190,7 @@ def _summarize(part: SiteContext, groups: Sequence[ExperimentGroup], incidents: 
 
 
 def _narrow(context: SiteContext, experiment: str) -> SiteContext:
-    """Give a context of one experiment alone, whose incidents are still those of all."""
+    """Return a context of one experiment alone, whose incidents are still those of all."""
     heads = {one: head for one, head in context.heads.items() if head.experiment == experiment}
     # A series without a point has no trial that tells, but its key says what was to be measured.
     measured = {
@@ -250,7 +250,7 @@ def _carry(file: SiteFile, paths: Collection[str]) -> _Page:
 
 
 def _scripts(data: Iterable[SiteFile]) -> Iterator[str]:
-    """Give the scripts in their order: which page is shown, the data of all pages, what uses both."""
+    """Yield the scripts in their order: which page is shown, the data of all pages, what uses both."""
     yield (files("reports.pages.single_file") / "single_file.js").read_text(encoding="utf-8")
     carried = []
     for file in data:

@@ -29,7 +29,7 @@ class HostFact:
 
     @property
     def has_changed(self) -> bool:
-        """Tell whether it is known ever to have been another."""
+        """Return whether it is known ever to have been another."""
         return bool(self.changes)
 
 
@@ -62,7 +62,7 @@ def join_moves(
 
 
 def _follows_release(name: str) -> bool:
-    """Tell whether a fact, or a move of it, is one that each release brings along."""
+    """Return whether a fact, or a move of it, is one that each release brings along."""
     return name.startswith(_VERSION) or name.partition(" of ")[0] in FOLLOW_THE_RELEASE
 
 

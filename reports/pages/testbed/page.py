@@ -27,7 +27,7 @@ from reports.wording.wording import MOVED_BADGE, SHORT_BADGE, STILL_BADGE, Badge
 
 
 def batches(context: SiteContext) -> Iterator[Batch]:
-    """Give the page of the testbed; of several, one for each and one that lists them."""
+    """Yield the page of the testbed; of several, one for each and one that lists them."""
     by_testbed: dict[str, dict[TrialId, TrialHead]] = {}
     for head in context.heads.values():
         by_testbed.setdefault(head.testbed.name, {})[head.id] = head
@@ -53,7 +53,7 @@ def render_testbed(
     name: str = "",
     testbeds: Mapping[str, Mapping[TrialId, TrialHead]] | None = None,
 ) -> SiteFile:
-    """Give the page of a testbed, or without a `name` that of all together.
+    """Return the page of a testbed, or without a `name` that of all together.
 
     `heads` are the trials of the testbed, by start; what was measured elsewhere is left out. With
     `testbeds` the page lists these: what is told of one alone is on the page of that one.
@@ -99,7 +99,7 @@ def _list_own(context: SiteContext, heads: Mapping[TrialId, TrialHead]) -> Itera
 
 
 def _describe_moved(context: SiteContext, heads: Mapping[TrialId, TrialHead]) -> Badge:
-    """Say in a word whether canaries and sentinels of a testbed were seen to move."""
+    """Describe in a word whether canaries and sentinels of a testbed were seen to move."""
     own = list(_list_own(context, heads))
     if any(list_movements(own)):
         return MOVED_BADGE
@@ -110,7 +110,7 @@ def _describe_moved(context: SiteContext, heads: Mapping[TrialId, TrialHead]) ->
 def _show_alone(
     context: SiteContext, heads: Mapping[TrialId, TrialHead], own: Iterable[JudgedSeries]
 ) -> dict[str, object]:
-    """Give what is told of one testbed: its hosts, its canaries over time, how much it measured.
+    """Return what is told of one testbed: its hosts, its canaries over time, how much it measured.
 
     The hosts are as the newest trial saw them that did not fail.
     """

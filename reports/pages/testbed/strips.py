@@ -55,7 +55,7 @@ class CanaryStrip:
 
 
 def list_canaries(watched: Iterable[JudgedSeries]) -> list[CanaryStrip]:
-    """Give the medians of all canaries, by host and kind."""
+    """Return the medians of all canaries, by host and kind."""
     found: dict[tuple[str, str], dict[str, list[tuple[datetime, float]]]] = {}
     for one in watched:
         key = one.series.key
@@ -96,7 +96,7 @@ def draw_strip(lines: Sequence[Line]) -> Strip | None:
 
 
 def _trace(line: Sequence[Place]) -> str:
-    """Give the path of a line, broken at gaps: what lies between was not measured."""
+    """Return the path of a line, broken at gaps: what lies between was not measured."""
     gaps = [after[0] - before[0] for before, after in pairwise(line)]
     longest = max(_LONG_GAP * median(gaps), _LEAST_GAP) if gaps else 0.0
     # A point alone is a line of no length, which round ends make a dot.
@@ -107,7 +107,7 @@ def _trace(line: Sequence[Place]) -> str:
 
 
 def level_words(line: Line, metric: str) -> str:
-    """Say what values were of late, and before."""
+    """Describe what values were of late, and before."""
     values = [value for _, value in line]
     newest = max(3, len(values) // 5)
     whole = median(values)

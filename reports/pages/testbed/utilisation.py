@@ -27,17 +27,17 @@ class UsedDay:
 
     @property
     def good_hours(self) -> float:
-        """Give the hours of completed trials."""
+        """Return the hours of completed trials."""
         return self.good_s / _HOUR_S
 
     @property
     def hours(self) -> float:
-        """Give the hours of all trials."""
+        """Return the hours of all trials."""
         return (self.good_s + self.void_s) / _HOUR_S
 
 
 def list_days(heads: Iterable[TrialHead]) -> list[UsedDay]:
-    """Give the newest days of a testbed, in their order; imported results took none of its time."""
+    """Return the newest days of a testbed, in their order; imported results took none of its time."""
     own = [head for head in heads if head.purpose is not Purpose.IMPORTED]
     if not own:
         return []
@@ -51,7 +51,7 @@ def list_days(heads: Iterable[TrialHead]) -> list[UsedDay]:
 
 
 def say_use(days: Sequence[UsedDay]) -> str:
-    """Say how much was measured: the time of the only day, or the mean of several."""
+    """Describe how much was measured: the time of the only day, or the mean of several."""
     if not days:
         return "No trial has run here."
     hours, newest = sum(one.hours for one in days), day_name(days[-1].day)

@@ -47,7 +47,7 @@ class HostVerdict:
 def judge_hosts(
     heads: Iterable[TrialHead], watched: Iterable[JudgedSeries], settings: Detection
 ) -> HostVerdict:
-    """Say whether the hosts of trials are steady, as their rejected trials and canaries tell."""
+    """Return whether the hosts of trials are steady, as their rejected trials and canaries tell."""
     own = [head for head in heads if head.purpose is not Purpose.IMPORTED]
     if not own:
         return HostVerdict("No trial has run here")
@@ -69,7 +69,7 @@ def judge_hosts(
 
 
 def _say_rejected(rejected: Collection[TrialHead], trials: int) -> HostVerdict:
-    """Say how many were rejected, and what most of them have in common."""
+    """Describe how many were rejected, and what most of them have in common."""
     said = f"{len(rejected):,} of {count(trials, 'trial')} ({share(len(rejected) / trials)}) rejected"
     kinds = Counter(kind for head in rejected for kind in {one.kind for one in head.reasons})
     # Of two that are equally frequent, what the hosts did explains what the client saw of it.

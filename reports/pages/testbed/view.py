@@ -52,14 +52,14 @@ def list_movements(watched: Iterable[JudgedSeries]) -> Iterator[Movement]:
 
 
 def is_most_informative(key: SeriesKey, settings: Detection) -> bool:
-    """Tell whether a watching series is one of those that are shown first."""
+    """Return whether a watching series is one of those that are shown first."""
     if is_canary(key):
         return key.statistic == TYPICAL
     return key.statistic in settings.judged.get(key.metric, ())
 
 
 def is_short(judged: JudgedSeries, settings: Detection) -> bool:
-    """Tell whether a series has too few points to show any step, were it half way through."""
+    """Return whether a series has too few points to show any step, were it half way through."""
     points = len(judged.series.points)
     half = points // 2
     is_searched = judged.noise is not None
@@ -67,14 +67,14 @@ def is_short(judged: JudgedSeries, settings: Detection) -> bool:
 
 
 def step_badge(judged: JudgedSeries, settings: Detection) -> Badge:
-    """Say whether a step was seen in a watching series, in place of a verdict."""
+    """Return whether a step was seen in a watching series, in place of a verdict."""
     if judged.change_points:
         return MOVED_BADGE
     return SHORT_BADGE if is_short(judged, settings) else STILL_BADGE
 
 
 def summarize_testbed(judgement: Judgement, settings: Detection) -> str:
-    """Say how many series watch the testbed, and in how many of them a step was seen."""
+    """Describe how many series watch the testbed, and in how many of them a step was seen."""
     watched = judgement.watched
     if not watched:
         return "No canary or sentinel has been measured yet: nothing tells the testbed's changes apart."

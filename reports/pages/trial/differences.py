@@ -71,7 +71,7 @@ def _list_parts(trial: Trial) -> tuple[tuple[str, str], ...]:
 
 
 def compare_facts(trial: Trial) -> list[Difference]:
-    """Give all facts of the hosts before and after a trial, what differs first.
+    """Return all facts of the hosts before and after a trial, what differs first.
 
     A trial that failed early has no second reading: unknown, which is no difference. Nor is it one that
     what measures something that goes on has gone on.

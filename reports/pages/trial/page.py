@@ -172,7 +172,7 @@ def find_beginnings(incidents: Iterable[Incident]) -> Mapping[TrialId, Sequence[
 
 
 def _say_distance(change: ChangePoint, *, is_lead: bool) -> str:
-    """Say how far the first value after a change is off the level before."""
+    """Describe how far the first value after a change is off the level before."""
     key, value = change.series.key, change.first_after.value
     what = "" if is_lead else f"{series_words(key)} "
     off = f"{percent(relative_change(change.before, value))} against " if change.before else "after "
@@ -326,7 +326,7 @@ def render_trial(
 
 
 def has_chart(trial: Trial) -> bool:
-    """Tell whether a trial has load steps that can be drawn."""
+    """Return whether a trial has load steps that can be drawn."""
     return any(step.response_time_p99_ms is not None for step in trial.steps)
 
 

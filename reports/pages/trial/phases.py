@@ -71,7 +71,7 @@ def find_phases(trial: Trial, workloads: Mapping[Named, Workload]) -> list[Measu
 
 
 def sum_measured(phases: Iterable[MeasuredPhase]) -> float:
-    """Give for how many seconds was measured: operations of one phase ran beside each other."""
+    """Return for how many seconds was measured: operations of one phase ran beside each other."""
     longest: dict[str, float] = {}
     for one in phases:
         longest[one.phase] = max(longest.get(one.phase, 0.0), math.fsum(one.seconds))

@@ -24,7 +24,7 @@ class StepTable:
 
 
 def view_steps(steps: Sequence[LoadStep], samples: Sequence[Sample]) -> tuple[StepTable, ...]:
-    """Give a table for each ladder and each search, in the order in which they were run."""
+    """Return a table for each ladder and each search, in the order in which they were run."""
     names = dict.fromkeys(_name(step) for step in steps)
     return tuple(
         _view_table(name, [step for step in steps if _name(step) == name], samples) for name in names
@@ -55,7 +55,7 @@ def _answers(samples: Iterable[Sample], phase: str) -> dict[str, float]:
 
 
 def _say_answer(found: dict[str, float]) -> str:
-    """Say what a search found; without an estimate, what it can say all the same."""
+    """Describe what a search found; without an estimate, what it can say all the same."""
     known = {statistic: quantity(value, HIGHEST_LOAD.name) for statistic, value in found.items()}
     what = heading(HIGHEST_LOAD.description)
     if "estimate" in known and found.keys() >= set(_BOUNDS):
@@ -110,7 +110,7 @@ def draw_steps(tables: Iterable[StepTable]) -> Spec:
 
 
 def _axis(rows: Sequence[Mapping[str, object]], field: str, *title: str) -> dict[str, object]:
-    """Give an axis for positive values; it is logarithmic where they are of very different size."""
+    """Return an axis for positive values; it is logarithmic where they are of very different size."""
     values = [value for row in rows if isinstance(value := row[field], float) and value > 0]
     is_wide = bool(values) and max(values) > _WIDE_RATIO * min(values)
     first, *rest = title

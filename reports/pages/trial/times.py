@@ -21,7 +21,7 @@ _KEPT_DIGITS = 6
 
 
 def describe_curves(trial: Trial, recordings: Iterable[Recording]) -> dict[str, Any]:
-    """Give all that is shown of a trial beside another one; times in ms, rates in ops/s.
+    """Return all that is shown of a trial beside another one; times in ms, rates in ops/s.
 
     A level is [percentile, ms]; a second is [iteration, start in s, ops/s, p50 ms, p99 ms, max ms].
     """
@@ -37,7 +37,7 @@ def describe_curves(trial: Trial, recordings: Iterable[Recording]) -> dict[str, 
 
 
 def _describe_recording(recording: Recording) -> dict[str, Any]:
-    """Tell of one operation in one phase; `problem` says why nothing can be told."""
+    """Describe of one operation in one phase; `problem` says why nothing can be told."""
     title = f"{heading(recording.operation)} {phase_words(recording.phase)}"
     try:
         found = distribute(recording.intervals)
@@ -66,7 +66,7 @@ def _describe_recording(recording: Recording) -> dict[str, Any]:
 
 
 def _describe_diagnostics(trial: Trial) -> Iterator[Sequence[str]]:
-    """Give rows of phase, quantity, unit and value: of all hosts together, and canaries by host."""
+    """Yield rows of phase, quantity, unit and value: of all hosts together, and canaries by host."""
     for sample in trial.samples:
         is_canary = sample.phase in CANARY_PHASES
         is_shown = sample.statistic == _OF_CANARIES if is_canary else not sample.host

@@ -166,15 +166,15 @@ class _Measured:
                 self.values.setdefault(at, {})[each.iteration] = each.value
 
     def of(self, metric: str, statistic: str, at: tuple[str, str]) -> Mapping[int, float]:
-        """Give the value of each iteration."""
+        """Return the value of each iteration."""
         return self.values.get((metric, statistic, *at), {})
 
     def is_open(self, at: tuple[str, str]) -> bool:
-        """Tell whether operations started on a schedule: only then is there a lateness."""
+        """Return whether operations started on a schedule: only then is there a lateness."""
         return bool(self.of(SEND_LATENESS.name, "p99", at))
 
     def plain(self) -> Iterable[tuple[str, str]]:
-        """Give phase and operation of all that is judged as a whole."""
+        """Return phase and operation of all that is judged as a whole."""
         return (at for at in self.totals if at[0] not in self.stepped)
 
 
@@ -225,7 +225,7 @@ def _missing(measured: _Measured) -> Worst | None:
 def _greatest(
     measured: _Measured, places: Iterable[tuple[str, str]], counts: Callable[[str], bool]
 ) -> Worst | None:
-    """Give the greatest share of the attempted operations that ended in one of some ways."""
+    """Return the greatest share of the attempted operations that ended in one of some ways."""
     found = []
     for at in places:
         totals = measured.totals[at]

@@ -128,7 +128,7 @@ class Canary:
 
 
 def is_diagnostic(sample: Sample) -> bool:
-    """Tell whether a sample explains a result rather than being one.
+    """Return whether a sample explains a result rather than being one.
 
     Rows per second are throughput in another unit, so they stand beside it.
     """
@@ -168,18 +168,18 @@ def find_echoes(samples: Iterable[Sample]) -> Echoes:
 
 
 def list_counters(counters: Sequence[Counter]) -> list[Table]:
-    """Give the counters, by phase and operation."""
+    """Return the counters, by phase and operation."""
     return [_tabulate_counters(*at, found) for at, found in _by_place(counters).items()]
 
 
 def list_diagnostics(samples: Iterable[Sample]) -> list[Table]:
-    """Give what hosts and clients did, phase by phase; it is never judged."""
+    """Return what hosts and clients did, phase by phase; it is never judged."""
     found = [one for one in samples if is_diagnostic(one) and one.phase not in CANARY_PHASES]
     return [_tabulate_diagnostics(*at, own) for at, own in _by_place(found).items()]
 
 
 def list_canaries(samples: Iterable[Sample]) -> list[Canary]:
-    """Give what the canaries of a trial took, by host and kind."""
+    """Return what the canaries of a trial took, by host and kind."""
     runs: dict[tuple[str, str], dict[str, dict[str, float]]] = {}
     for sample in samples:
         if sample.iteration is None and sample.phase in CANARY_PHASES and is_diagnostic(sample):
@@ -219,7 +219,7 @@ def _tabulate_samples(phase: str, operation: str, samples: Sequence[Sample]) -> 
 
 @lru_cache(1 << 10)
 def _put_in_order(names: tuple[_Name, ...]) -> tuple[tuple[_Name, str, str], ...]:
-    """Give metric, statistic and host of each row with its title and its note, in reading order."""
+    """Return metric, statistic and host of each row with its title and its note, in reading order."""
     # All trials of an experiment have the same names.
     return tuple(
         (

@@ -29,7 +29,7 @@ def step(seed: int, size: float = 0.06) -> list[float | None]:
 
 @pytest.fixture
 def series_file(tmp_path: Path) -> Path:
-    """Give a file of a rise, a drop and a series of two values."""
+    """Return a file of a rise, a drop and a series of two values."""
     path = tmp_path / "series.json"
     series = [
         {"name": "rise", "better": "lower", "values": step(1)},

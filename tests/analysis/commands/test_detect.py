@@ -24,7 +24,7 @@ TODAY = date(2026, 3, 8)
 
 @pytest.fixture
 def fill(tmp_path: Path, make_trial: Callable[..., Trial]) -> Callable[..., Path]:
-    """Give `fill(values)`: a data directory whose history holds one throughput per release.
+    """Return `fill(values)`: a data directory whose history holds one throughput per release.
 
     `sentinels` are measured of 5.0.0 in the same nights.
     """

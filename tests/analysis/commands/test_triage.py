@@ -77,7 +77,7 @@ def run(history: Places, configs: Path) -> Callable[..., Result]:
 
 @pytest.fixture
 def name(history: Places, configs: Path) -> str:
-    """Give the name of the one incident."""
+    """Return the name of the one incident."""
     (incident,) = judge_history(history, load_catalog(configs), TODAY).incidents
     return incident.name
 

@@ -59,7 +59,7 @@ def take(
 
 
 def fill(make_trial: MakeTrial, blocks: int, factor: float) -> tuple[Taken, ...]:
-    """Give whole blocks; the candidate's throughput is `factor` times that of the baseline."""
+    """Return whole blocks; the candidate's throughput is `factor` times that of the baseline."""
     return tuple(
         take(make_trial, block, side, base * (factor if side == "candidate" else 1.0), pair=pair)
         for block in range(1, blocks + 1)

@@ -136,7 +136,7 @@ class Jumps:
 
 @pytest.fixture
 def observe(make_observations: Make) -> Callable[[Sequence[float]], tuple[Observation, ...]]:
-    """Give `observe(values)`: a series of a point each night, one release each."""
+    """Return `observe(values)`: a series of a point each night, one release each."""
 
     def make(values: Sequence[float]) -> tuple[Observation, ...]:
         return tuple(

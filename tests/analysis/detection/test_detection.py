@@ -35,7 +35,7 @@ class Planted:
     name: str = "planted"
 
     def read(self, values: Sequence[float]) -> DetectorResult:
-        """Give the planted shifts."""
+        """Return the planted shifts."""
         bounds = (0, *self.indexes, len(values))
         return DetectorResult(
             shifts=tuple(

@@ -51,7 +51,7 @@ def test_intervals_are_those_of_the_books() -> None:
 
 
 def night_by_night(script: dict[int, ReportedIncident]) -> Find:
-    """Give a detector that says what is written for the number of points that it is shown."""
+    """Return a detector that says what is written for the number of points that it is shown."""
     return lambda values: script.get(len(values), [])
 
 

@@ -22,7 +22,7 @@ from perf.model.results import Observation
 
 
 def plant(kind: str, seed: int, size: float, n: int) -> list[float]:
-    """Give a series whose values are multiples of 1/1024, so that many sums are exact."""
+    """Return a series whose values are multiples of 1/1024, so that many sums are exact."""
     count = max(1, n // 60 - 1)
     values = data.steps(kind, size, data.make_generator(seed), n=n, count=count).values
     return [round(value * 1024) / 1024 for value in values]

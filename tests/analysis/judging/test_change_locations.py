@@ -22,7 +22,7 @@ def plain(text: str) -> str:
 
 @pytest.fixture
 def place_of(judge_planted: JudgePlanted) -> Callable[..., ChangeLocation]:
-    """Give `place_of(observations, detector=…)`: the place of their only change."""
+    """Return `place_of(observations, detector=…)`: the place of their only change."""
 
     def make(observations: tuple[Observation, ...], detector: Detector | None = None) -> ChangeLocation:
         (judged,) = judge_planted(observations, detector=detector).series

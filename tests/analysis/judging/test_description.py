@@ -48,7 +48,7 @@ ENTRY = TriageEntry(
 
 @pytest.fixture
 def judged(make_observations: Make) -> JudgedSeries:
-    """Give a series of ten points, one release each, that drops by a tenth at the seventh."""
+    """Return a series of ten points, one release each, that drops by a tenth at the seventh."""
     observations = [
         replace(one, night=f"2026-03-01-{place}")
         for place, one in enumerate(make_observations([1000.0] * 6 + [900.0] * 4), start=1)
@@ -83,7 +83,7 @@ def judged(make_observations: Make) -> JudgedSeries:
 
 @pytest.fixture
 def incident(judged: JudgedSeries) -> Incident:
-    """Give an incident of that drop with all that an incident can have."""
+    """Return an incident of that drop with all that an incident can have."""
     (change,) = judged.change_points
     answer = SeriesAnswer(
         key=judged.series.key,

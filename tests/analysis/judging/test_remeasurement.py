@@ -33,7 +33,7 @@ AGREES, RULED_OUT, OPEN = (-0.14, -0.06), (-0.03, 0.02), (-0.14, 0.03)
 
 @pytest.fixture
 def history(planted: Planted) -> tuple[Observation, ...]:
-    """Give ten nights of one release each, with a drop of 10 % at the last."""
+    """Return ten nights of one release each, with a drop of 10 % at the last."""
     return planted(DROP, releases=range(1, 11))
 
 

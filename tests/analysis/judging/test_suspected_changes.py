@@ -25,7 +25,7 @@ def drop(to: float) -> list[float]:
 
 @pytest.fixture
 def judged(planted: Planted, judge_planted: JudgePlanted) -> Judgement:
-    """Give a night with four suspicions, one of them in another experiment, and one too small."""
+    """Return a night with four suspicions, one of them in another experiment, and one too small."""
     releases = range(1, 11)
     return judge_planted(
         planted(drop(94.0), releases),

@@ -82,7 +82,7 @@ SERIES = make_series([3, 3, 3, 3])
 
 
 def covered(entry: TriageEntry, series: Series = SERIES) -> list[int]:
-    """Give the steps at which an exactly placed drop is covered."""
+    """Return the steps at which an exactly placed drop is covered."""
     return [i for i in range(1, len(series.points)) if match(change_at(series, i), [entry], TODAY)]
 
 

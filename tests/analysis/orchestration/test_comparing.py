@@ -50,7 +50,7 @@ def pairing(catalog: Catalog) -> Pairing:
 
 @pytest.fixture
 def levels() -> dict[str, float]:
-    """Give what each release achieves in operations per second; 0 fails, below 0 is invalid."""
+    """Return what each release achieves in operations per second; 0 fails, below 0 is invalid."""
     return {"1.0.0": 1000.0, "1.0.1": 1000.0, "scatter": 1.0}
 
 

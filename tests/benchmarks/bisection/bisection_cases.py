@@ -134,7 +134,7 @@ CASES = (
 
 
 def reference_trials(size: float) -> float:
-    """Give the trials of a binary search that knows beforehand how many it needs, and spends no more.
+    """Return the trials of a binary search that knows beforehand how many it needs, and spends no more.
 
     log₂(15) probes, rounded up, tell the 15 releases after the good end apart. Each compares a release
     with the good end, n fresh trials of each side, by a one-sided t test, and calls it bad if that is

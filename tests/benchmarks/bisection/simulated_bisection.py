@@ -168,7 +168,7 @@ def _fast_look(
 
 @cache
 def _half_width(blocks: int, rule: StoppingRule) -> float:
-    """Give half the interval of a real look after so many blocks, in standard errors."""
+    """Return half the interval of a real look after so many blocks, in standard errors."""
     values = [TrialValue(value=1 + 0.01 * each) for each in range(3)]
     block = Block(baseline=(values[0], values[1]), candidate=(values[0], values[2]))
     seen = look([block] * blocks, rule, 1)

@@ -17,7 +17,7 @@ _CERTAIN = 0.999
 
 
 def chances(each: int, effect: float, false_share: float) -> tuple[float, float]:
-    """Give how often a true effect is told, and no effect as unchanged; `effect` in deviations.
+    """Return how often a true effect is told, and no effect as unchanged; `effect` in deviations.
 
     Two groups of `each` trials, 2·each - 2 degrees of freedom: no block costs it any.
     """
@@ -32,7 +32,7 @@ def chances(each: int, effect: float, false_share: float) -> tuple[float, float]
 
 
 def trials_for(effect: float, false_share: float, told: float, unchanged: float = 0.0) -> int:
-    """Give the fewest trials of both sides together with at least these chances."""
+    """Return the fewest trials of both sides together with at least these chances."""
     goals = min(told, _CERTAIN), min(unchanged, _CERTAIN)
     return next(
         2 * each for each in count(2) if all(map(ge, chances(each, effect, false_share), goals))

@@ -45,7 +45,7 @@ class Tally:
     covered: int = 0
 
     def share(self, outcome: Outcome) -> float:
-        """Give how often an outcome came."""
+        """Return how often an outcome came."""
         return self.outcomes[outcome] / len(self.trials)
 
     def percent(self, outcome: Outcome) -> str:
@@ -62,7 +62,7 @@ class Task:
 
 
 def blocks_for(effect: float, noise_floor: float, false_share: float) -> int:
-    """Give how many blocks a budget needs to decide nine times in ten.
+    """Return how many blocks a budget needs to decide nine times in ten.
 
     That is: a change of `effect` is told, and no change is told as unchanged, each with a chance of at
     least 0.9 at the last look alone, for normal noise of `noise_floor` (the standard deviation of one
@@ -95,7 +95,7 @@ def blocks_for(effect: float, noise_floor: float, false_share: float) -> int:
 def make_case(
     kind: str, effect: float, truth: float, *, iterations: int = 0, shared: float = 0
 ) -> Case:
-    """Give a case whose relevant change is `effect` deviations, and whose truth is so much of it."""
+    """Return a case whose relevant change is `effect` deviations, and whose truth is so much of it."""
     full = math.log1p(RELEVANT)
     return Case(
         kind=kind,
@@ -272,7 +272,7 @@ def _pool(block: Block) -> Block:
 
 
 def write_coverage(scale: float, pool: ProcessPoolExecutor) -> Iterator[str]:
-    """Tell how often 95 % intervals of one look hold the truth."""
+    """Describe how often 95 % intervals of one look hold the truth."""
     n = max(25, int(scale * 1000))
     yield "| noise | blocks | this | with 1.96 for t | iterations as if trials |"
     yield "|---|---:|---:|---:|---:|"

@@ -34,7 +34,7 @@ class Figure:
 
     @property
     def is_met(self) -> bool | None:
-        """Tell whether the goal is met; None where there is none."""
+        """Return whether the goal is met; None where there is none."""
         if self.at_least is None and self.at_most is None:
             return None
         low = -math.inf if self.at_least is None else self.at_least
@@ -314,7 +314,7 @@ def _median(values: Sequence[float]) -> float:
 
 
 def _quantile(values: Sequence[float], share: float) -> float:
-    """Give an observed value, never one between two: some are infinite."""
+    """Return an observed value, never one between two: some are infinite."""
     return float(np.quantile(values, share, method="higher"))
 
 

@@ -32,7 +32,7 @@ class Planted:
 
 
 def make_generator(seed: int, *words: object) -> Generator:
-    """Give the generator of one series, independent of all others and of the order of work."""
+    """Return the generator of one series, independent of all others and of the order of work."""
     return np.random.default_rng([seed, *(zlib.crc32(str(word).encode()) for word in words)])
 
 
@@ -149,7 +149,7 @@ def steps(kind: str, size: float, generator: Generator, *, n: int = 200, count: 
 
 
 def pure(kind: str, generator: Generator, *, n: int = 200) -> list[float]:
-    """Give a series in which nothing happens."""
+    """Return a series in which nothing happens."""
     return at_level(noise(kind, n, generator), generator)
 
 

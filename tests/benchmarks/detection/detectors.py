@@ -20,7 +20,7 @@ Find = Callable[[list[float]], list[tuple[int, bool]]]
 
 @cache
 def shipped() -> Detector:
-    """Give our detector with the settings that are shipped."""
+    """Return our detector with the settings that are shipped."""
     document = YAML(typ="safe").load(SETTINGS.read_text(encoding="utf-8"))
     return StepDetector(settings=TypeAdapter(Detection).validate_json(json.dumps(document)))
 

@@ -42,7 +42,7 @@ def match(true: Sequence[int], found: Iterable[int], tolerance: int = TOLERANCE)
 
 
 def f1(hits: Iterable[Hits]) -> float:
-    """Give 2·found / (2·found + false + missed); 1 where there was nothing to find nor found."""
+    """Return 2·found / (2·found + false + missed); 1 where there was nothing to find nor found."""
     found = false = missed = 0
     for one in hits:
         found, false, missed = found + one.found, false + one.false, missed + one.missed
@@ -51,7 +51,7 @@ def f1(hits: Iterable[Hits]) -> float:
 
 
 def f1_interval(hits: Sequence[Hits], resamples: int = 1000) -> tuple[float, float]:
-    """Give the 95 % percentile bootstrap interval over series, seeded."""
+    """Return the 95 % percentile bootstrap interval over series, seeded."""
     counts = np.array([(one.found, one.false, one.missed) for one in hits], dtype=float)
     drawn = default_rng(0).integers(0, len(counts), (resamples, len(counts)))
     found, false, missed = counts[drawn].sum(axis=1).T
@@ -60,7 +60,7 @@ def f1_interval(hits: Sequence[Hits], resamples: int = 1000) -> tuple[float, flo
 
 
 def share_interval(hits: int, n: int) -> tuple[float, float]:
-    """Give Wilson's 95 % interval of a share (J. Am. Stat. Assoc. 22, 1927)."""
+    """Return Wilson's 95 % interval of a share (J. Am. Stat. Assoc. 22, 1927)."""
     if n == 0:
         return 0.0, 1.0
     z = float(norm.ppf(0.975))
@@ -72,7 +72,7 @@ def share_interval(hits: int, n: int) -> tuple[float, float]:
 
 
 def rate_interval(events: int, exposure: float) -> tuple[float, float]:
-    """Give Garwood's exact 95 % interval of a Poisson rate (Biometrika, 1936)."""
+    """Return Garwood's exact 95 % interval of a Poisson rate (Biometrika, 1936)."""
     low = float(chi2.ppf(0.025, 2 * events)) / 2 if events else 0.0
     return low / exposure, float(chi2.ppf(0.975, 2 * events + 2)) / 2 / exposure
 
@@ -90,7 +90,7 @@ class Alert:
     """Some night did not show it any more after it was confirmed."""
 
     def is_near(self, place: int, tolerance: int) -> bool:
-        """Tell whether it came up near a place, or ended there."""
+        """Return whether it came up near a place, or ended there."""
         return min(abs(self.born_at - place), abs(self.place - place)) <= tolerance
 
 
@@ -227,7 +227,7 @@ def tell_spike(find: Find, values: Sequence[float], place: int) -> SpikeTold:
 
 
 def cpu_ms(find: Find, values: list[float]) -> float:
-    """Give the milliseconds of CPU that one reading takes in this process."""
+    """Return the milliseconds of CPU that one reading takes in this process."""
     started = time.process_time()
     find(values)
     return 1000 * (time.process_time() - started)

@@ -47,7 +47,7 @@ def run_task(task: Task) -> list[Any]:
 
 
 def plan(arguments: argparse.Namespace) -> Iterator[Task]:
-    """Give the tasks of a run."""
+    """Yield the tasks of a run."""
     for index, case in enumerate(CASES):
         if arguments.only and case.part not in arguments.only:
             continue
@@ -100,7 +100,7 @@ class Row:
 
     @property
     def has_goal(self) -> bool:
-        """Tell whether anything was asked of it."""
+        """Return whether anything was asked of it."""
         return self.figures[0].is_met is not None
 
     def __str__(self) -> str:
@@ -114,7 +114,7 @@ class Row:
 
 
 def rows(gathered: dict[tuple[int, str], list[Any]], detectors: Sequence[str]) -> Iterator[Row]:
-    """Give the rows of what was run, in the order of the cases."""
+    """Yield the rows of what was run, in the order of the cases."""
     for index, case in enumerate(CASES):
         results = [gathered[index, each] for each in detectors if (index, each) in gathered]
         columns = [case.add_up(each) for each in results]
@@ -123,7 +123,7 @@ def rows(gathered: dict[tuple[int, str], list[Any]], detectors: Sequence[str]) -
 
 
 def write(found: Sequence[Row], detectors: Sequence[str]) -> Iterator[str]:
-    """Give the lines of both tables: what has a goal, and what is worth knowing beside it."""
+    """Yield the lines of both tables: what has a goal, and what is worth knowing beside it."""
     asked = [row for row in found if row.has_goal]
     for title, part in (
         ("Goals", asked),

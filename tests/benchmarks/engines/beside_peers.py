@@ -78,7 +78,7 @@ def take_turns(
 
 
 def table(results: dict[tuple[Case, str], list[Figures]]) -> str:
-    """Give all results as a Markdown table: median, and least to most, over the rounds."""
+    """Return all results as a Markdown table: median, and least to most, over the rounds."""
     head = (
         *("load", "client", "n", "CPU µs/op", "achieved ops/s"),
         *("send lateness p50 ms", "p99 ms", "max ms", "service time p50 ms", "p99 ms", "failed"),

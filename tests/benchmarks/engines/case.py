@@ -53,7 +53,7 @@ CASES = tuple(
 
 
 def spread(values: Sequence[float], form: str) -> str:
-    """Give the median, and the range; a dash if there is nothing."""
+    """Return the median, and the range; a dash if there is nothing."""
     if not values:
         return "–"
     least, most = min(values), max(values)
@@ -61,6 +61,6 @@ def spread(values: Sequence[float], form: str) -> str:
 
 
 def write_table(head: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
-    """Give a Markdown table, with an empty line before it."""
+    """Return a Markdown table, with an empty line before it."""
     rows = (head, ("---",) * len(head), *lines)
     return "\n" + "".join(f"| {' | '.join(cells)} |\n" for cells in rows)

@@ -100,7 +100,7 @@ def _planted(planted: Mapping[tuple[str, str], list[float]]) -> str:
 
 
 def _measure(stand: Stand, case: Case) -> Iterator[float]:
-    """Give CPU time, operations per second and, of an open loop, the share sent and how late."""
+    """Yield CPU time, operations per second and, of an open loop, the share sent and how late."""
     place = f"{case.operation.value}-{case.rate or 0:g}"
     seen = stand.observe(
         place,

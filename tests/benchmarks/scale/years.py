@@ -144,7 +144,7 @@ def seal_night(places: Places, size: Size, experiments: int) -> None:
 
 
 def intervals_of(history: History, trial: TrialId) -> list[Interval]:
-    """Give the histograms of a trial."""
+    """Return the histograms of a trial."""
     names = Interval.__dataclass_fields__
     sql = f"SELECT {', '.join(names)} FROM histograms WHERE trial_id = ? ORDER BY position"  # noqa: S608  ours
     return [Interval(**row) for row in history.tables.rows(sql, [trial])]
@@ -179,13 +179,13 @@ def ask(places: Places, size: Size) -> None:
 
 
 def percentile(history: History, trial: TrialId) -> float:
-    """Give a p99.9 from the histograms of a trial."""
+    """Return a p99.9 from the histograms of a trial."""
     of = {"phase": "saturation", "operation": "read", "kind": "response_time"}
     return history.percentile([trial], percentile=99.9, **of)
 
 
 def parts(size: Size) -> list[dict[str, str]]:
-    """Give what series queries differ in."""
+    """Return what series queries differ in."""
     systems = ("cassandra", "mongodb", "scylladb", "cratedb")
     works = [number % size.experiments for number in range(QUERIES)]
     return [
@@ -277,7 +277,7 @@ def run_otava(places: Places, size: Size) -> None:
 
 
 def describe_files(places: Places) -> str:
-    """Say how large the files are."""
+    """Describe how large the files are."""
     size_mb = places.history.stat().st_size / 1e6
     readings_mb = places.readings.stat().st_size / 1e6 if places.readings.exists() else 0
     return f"history {size_mb:.0f} MB, readings {readings_mb:.1f} MB"

@@ -117,12 +117,12 @@ class Size:
 
     @property
     def experiments(self) -> int:
-        """Give how many experiments each night measures."""
+        """Return how many experiments each night measures."""
         return self.series // PER_EXPERIMENT
 
 
 def now_after(nights: int) -> datetime:
-    """Give the morning after so many nights."""
+    """Return the morning after so many nights."""
     return FIRST_NIGHT + timedelta(days=nights - 1, hours=6)
 
 

@@ -37,7 +37,7 @@ class Forge(GitHub):
     leaked: list[str] = field(default_factory=list)
 
     def list_routes(self) -> tuple[Route, ...]:
-        """Give what is known beside the pull request."""
+        """Return what is known beside the pull request."""
         return (
             *GitHub.list_routes(self),
             ("GET", REPOSITORY, self._repository),
@@ -64,7 +64,7 @@ class Forge(GitHub):
         }
 
     def find_artifacts(self, run: str) -> list[Path]:
-        """Give the zips of a run."""
+        """Return the zips of a run."""
         return sorted(self.store.glob(f"{run}/*.zip"))
 
     def _list_artifacts(self, run: str, query: dict[str, list[str]], _sent: object) -> JSON:

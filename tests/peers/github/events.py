@@ -12,7 +12,7 @@ CANDIDATE = ".github/workflows/candidate.yml"
 
 
 def pull_request_target(head: str, base: str, *, is_fork: bool = False, number: int = 7) -> JSON:
-    """Give the event of a push to a pull request onto main."""
+    """Return the event of a push to a pull request onto main."""
     return {
         "action": "synchronize",
         "number": number,
@@ -28,7 +28,7 @@ def pull_request_target(head: str, base: str, *, is_fork: bool = False, number: 
 
 
 def workflow_run(run: int, title: str, **changes: Any) -> JSON:  # noqa: ANN401  fields of the run
-    """Give the event of a run of `candidate` that ended."""
+    """Return the event of a run of `candidate` that ended."""
     action = changes.pop("action", "completed")
     return {
         "action": action,
@@ -51,14 +51,14 @@ def workflow_run(run: int, title: str, **changes: Any) -> JSON:  # noqa: ANN401 
 
 
 def nightly_run(run: int) -> JSON:
-    """Give the event of a scheduled night that ended."""
+    """Return the event of a scheduled night that ended."""
     path = ".github/workflows/nightly.yml"
     event = workflow_run(run, "nightly", name="nightly", path=path, event="schedule")
     return {**event, "workflow": {"name": "nightly", "path": path}}
 
 
 def issue_comment(body: str, number: int, *, login: str, is_pull: bool = True) -> JSON:
-    """Give the event of a new comment on pull request 7, or on issue 7."""
+    """Return the event of a new comment on pull request 7, or on issue 7."""
     pull = {"url": "https://api.github.com/repos/example/configs/pulls/7"}
     return {
         "action": "created",

@@ -14,7 +14,7 @@ _HOLE = re.compile(r"\$\{\{(.*?)\}\}", re.DOTALL)
 
 
 def evaluate(text: str, contexts: Mapping[str, Any]) -> Any:  # noqa: ANN401  any value of JSON
-    """Give the value of an expression, with or without `${{ }}` around it."""
+    """Return the value of an expression, with or without `${{ }}` around it."""
     whole = _HOLE.fullmatch(text.strip())
     reader = _Reader((whole[1] if whole else text).strip(), contexts)
     value = reader.either()
@@ -23,7 +23,7 @@ def evaluate(text: str, contexts: Mapping[str, Any]) -> Any:  # noqa: ANN401  an
 
 
 def fill(text: str, contexts: Mapping[str, Any]) -> str:
-    """Give a text with its expressions replaced by their values."""
+    """Return a text with its expressions replaced by their values."""
     return _HOLE.sub(lambda hole: _show(evaluate(hole[1], contexts)), text)
 
 

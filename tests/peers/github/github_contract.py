@@ -163,13 +163,13 @@ def narrow(operation: JSON) -> None:
 
 
 def read_examples(place: Path) -> dict[str, JSON]:
-    """Give GitHub's own examples of what the client reads."""
+    """Return GitHub's own examples of what the client reads."""
     examples = json.loads((place / "github.json").read_bytes())["components"]["examples"]
     return {key: examples[name]["value"] for key, name in EXAMPLES.items()}
 
 
 def find_faults(place: Path, queries: list[str]) -> list[str]:
-    """Give what GitHub's GraphQL schema has against these queries."""
+    """Return what GitHub's GraphQL schema has against these queries."""
     script = (
         'import { validate } from "@octokit/graphql-schema";'
         "const faults = JSON.parse(process.argv[1]).flatMap((query) => validate(query));"
@@ -211,7 +211,7 @@ def prism(place: Path, log: Path, upstream: str = "") -> Iterator[str]:
 
 
 def find_port() -> int:
-    """Give a port that nothing uses now."""
+    """Return a port that nothing uses now."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]

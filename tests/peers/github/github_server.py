@@ -111,12 +111,12 @@ class GitHub:
 
     @property
     def writes(self) -> list[str]:
-        """Give what was asked beyond reading, in order."""
+        """Return what was asked beyond reading, in order."""
         return [one for one in self.asked if not one.startswith(("GET ", "QUERY "))]
 
     @property
     def shown(self) -> list[str]:
-        """Give the bodies of the comments that are not minimised, oldest first."""
+        """Return the bodies of the comments that are not minimised, oldest first."""
         return [one["body"] for one in self.comments.values() if one["node_id"] not in self.minimised]
 
     def answer(self, method: str, path: str, query: dict[str, list[str]], sent: JSON) -> Any:  # noqa: ANN401  JSON
@@ -127,7 +127,7 @@ class GitHub:
         raise LookupError(path)
 
     def list_routes(self) -> tuple[Route, ...]:
-        """Give what is known: a method, a pattern of the path, and what answers."""
+        """Return what is known: a method, a pattern of the path, and what answers."""
         return (
             ("GET", r"/repos/example/configs/pulls/7", self._pull),
             ("GET", r"/repos/example/configs/issues/7/comments", self._list_comments),
@@ -223,7 +223,7 @@ class GitHub:
 
 
 def page(items: list[JSON], query: dict[str, list[str]]) -> list[JSON]:
-    """Give the page that was asked for."""
+    """Return the page that was asked for."""
     size, number = int(query.get("per_page", ["30"])[0]), int(query.get("page", ["1"])[0])
     return items[(number - 1) * size : number * size]
 

@@ -28,12 +28,12 @@ def _packages() -> Path:
 
 @cache
 def axe_source() -> str:
-    """Give axe-core as a script."""
+    """Return axe-core as a script."""
     return (_packages() / "axe-core/axe.min.js").read_text()
 
 
 def find_barriers(page: Page) -> list[str]:
-    """Give each barrier that axe finds on an open page, with its rule, weight and first places.
+    """Return each barrier that axe finds on an open page, with its rule, weight and first places.
 
     The page's context must bypass its policy, which forbids a script that is not the site's.
     """
@@ -56,7 +56,7 @@ def find_barriers(page: Page) -> list[str]:
 
 
 def find_faults(files: list[Path]) -> list[str]:
-    """Give what the Nu Html Checker has against these pages and style sheets, in one run."""
+    """Return what the Nu Html Checker has against these pages and style sheets, in one run."""
     java = find_java(JAVAS, print)
     jar = _packages() / "vnu-jar/build/dist/vnu.jar"
     # It runs for a few seconds only: what a JVM does for its long life would be most of them.

@@ -40,7 +40,7 @@ def edit(head: Path) -> Edit:
 
 @pytest.fixture
 def compare(head: Path) -> Compare:
-    """Give `compare()`: what the edited configuration differs in from the tests' own."""
+    """Return `compare()`: what the edited configuration differs in from the tests' own."""
 
     def compare(base: Path = CONFIGS, **options: object) -> ConfigDifference:
         options = {"testbed": "loop", **options}

@@ -45,7 +45,7 @@ def import_sample(places: Places, name: str) -> str:
 
 
 def trials(places: Places) -> tuple[Trial, ...]:
-    """Give all trials of the history."""
+    """Return all trials of the history."""
     with open_history(places.history, read_only=True) as opened:
         return opened.trials()
 

@@ -25,7 +25,7 @@ def ask(
     phase: str = "saturation",
     iteration: int | None = None,
 ) -> float:
-    """Give a percentile of the response time of writes, in milliseconds."""
+    """Return a percentile of the response time of writes, in milliseconds."""
     return history.percentile(
         trials,
         phase=phase,

@@ -26,7 +26,7 @@ def kept(
     make_trial: Callable[..., Trial],
     make_intervals: Callable[..., tuple[Interval, ...]],
 ) -> Places:
-    """Give a history with an old and a young trial."""
+    """Return a history with an old and a young trial."""
     now = datetime.now(UTC).replace(microsecond=0)
     with open_history(places.history) as opened:
         for name, days in ((OLD, 400), (YOUNG, 3)):

@@ -17,7 +17,7 @@ from perf.local.this_process import is_known_gone, name_process
 
 
 def list_hosts(directories: list[str]) -> list[LeasePlace]:
-    """Give a place for each directory."""
+    """Return a place for each directory."""
     return [
         LeasePlace(remote=NearHost(Path(one).name), address=one, port=22, work_dir=one)
         for one in directories

@@ -36,7 +36,7 @@ def poll(condition: Callable[[], bool], limit_s: float = 10.0) -> None:
 
 
 def masters(parent: int) -> list[int]:
-    """Give the shared connections of a process; those of one that has ended belong to the machine."""
+    """Return the shared connections of a process; those of one that has ended belong to the machine."""
     found = []
     for path in Path("/proc").glob("[0-9]*"):
         try:
@@ -49,7 +49,7 @@ def masters(parent: int) -> list[int]:
 
 
 def came_from(host: SshHost) -> str:
-    """Give the client's port of the connection by which a command came."""
+    """Return the client's port of the connection by which a command came."""
     return host.run(["sh", "-c", "echo $SSH_CONNECTION"]).stdout.split()[1]
 
 

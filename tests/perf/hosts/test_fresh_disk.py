@@ -22,7 +22,7 @@ TRIM = DiskPolicy(drops_caches=False, trims=True)
 
 @pytest.fixture
 def memory_dir() -> Iterator[Path]:
-    """Give a directory in memory: no device lies behind it that could trim."""
+    """Yield a directory in memory: no device lies behind it that could trim."""
     path = Path("/dev/shm", f"knickpoint-{os.getpid()}")  # noqa: S108  removed below
     path.mkdir()
     yield path

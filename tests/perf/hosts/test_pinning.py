@@ -49,7 +49,7 @@ def host(request: pytest.FixtureRequest) -> Remote:
 
 @pytest.fixture
 def start(host: Remote, tmp_path: Path) -> Iterator[Callable[..., int]]:
-    """Give a function that starts a command on the host, and gives its process id."""
+    """Return a function that starts a command on the host, and gives its process id."""
     pid_file = str(tmp_path / "pid")
 
     def start(command: tuple[str, ...]) -> int:

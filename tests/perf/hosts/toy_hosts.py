@@ -95,7 +95,7 @@ def make_hosts(root: Path) -> dict[str, ToyHost]:
 
 
 def list_hosts(root: Path) -> tuple[Host, ...]:
-    """Give the same as hosts of a testbed over SSH."""
+    """Return the same as hosts of a testbed over SSH."""
     return tuple(
         Host(
             name=name,
@@ -108,7 +108,7 @@ def list_hosts(root: Path) -> tuple[Host, ...]:
 
 
 def open_toys(hosts: Mapping[str, ToyHost]):  # noqa: ANN201  the same as deployment.open_host
-    """Give what opens these hosts by name, in place of SSH."""
+    """Return what opens these hosts by name, in place of SSH."""
 
     def open_host(_: Testbed, host: Host) -> ToyHost:
         return hosts[host.name]

@@ -33,7 +33,7 @@ Say = Callable[[str, str], Catalog]
 
 @pytest.fixture
 def say(tmp_path: Path) -> Say:
-    """Give `say(file, line)`: the tests' configuration with one more line in a file."""
+    """Return `say(file, line)`: the tests' configuration with one more line in a file."""
     root = tmp_path / "configs"
     shutil.copytree(CONFIGS, root)
 
@@ -201,7 +201,7 @@ def measure(deployment: Deployment, data: Path) -> Trial:
 
 @pytest.fixture
 def native(deployment: Deployment) -> Deployment:
-    """Give a deployment that is measured by what stands in for the native engine."""
+    """Return a deployment that is measured by what stands in for the native engine."""
     return replace(deployment, workload=replace(deployment.workload, engine="native"))
 
 

@@ -55,7 +55,7 @@ def pairing(catalog: Catalog) -> Pairing:
 
 @pytest.fixture
 def statuses(make_trial: Callable[..., Trial], monkeypatch: pytest.MonkeyPatch) -> list[TrialStatus]:
-    """Give the statuses of the next trials, to be filled; without any, trials complete."""
+    """Return the statuses of the next trials, to be filled; without any, trials complete."""
     planned: list[TrialStatus] = []
 
     def run(order: Order, _: System, places: Places, __: Progress) -> Trial:

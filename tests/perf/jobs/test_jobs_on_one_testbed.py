@@ -26,7 +26,7 @@ WAIT_S = 120.0
 
 @pytest.fixture
 def home(tmp_path: Path, sshd: SshHost) -> Iterator[Path]:
-    """Give a directory with a configuration for three hosts over SSH, which are on this machine."""
+    """Yield a directory with a configuration for three hosts over SSH, which are on this machine."""
     shutil.copytree(CONFIGS, tmp_path / "configs")
     _, key, _, known_hosts = sshd.options
     (tmp_path / "ssh_config").write_text(
@@ -53,7 +53,7 @@ def home(tmp_path: Path, sshd: SshHost) -> Iterator[Path]:
 
 @pytest.fixture
 def start(home: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
-    """Give a function that starts a job with a data directory of its own."""
+    """Return a function that starts a job with a data directory of its own."""
     started: list[subprocess.Popen[str]] = []
 
     def start(*words: str) -> subprocess.Popen[str]:
@@ -71,7 +71,7 @@ def start(home: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
 
 
 def read_holders(home: Path) -> list[str]:
-    """Give what each host is held for, read from its disk."""
+    """Return what each host is held for, read from its disk."""
     holders = []
     for number in (1, 2, 3):
         path = home / f"host-{number}" / LEASE

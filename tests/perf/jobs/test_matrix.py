@@ -147,7 +147,7 @@ def test_what_was_given_up_is_left() -> None:
 
 @pytest.fixture
 def answer(make_trial: Callable[..., Trial]) -> Callable[..., Trial]:
-    """Give `answer(**changes)`: a trial that answers the cell of fake-write at 5.1."""
+    """Return `answer(**changes)`: a trial that answers the cell of fake-write at 5.1."""
 
     def make(**changes: object) -> Trial:
         trial = make_trial(

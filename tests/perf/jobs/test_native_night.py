@@ -39,7 +39,7 @@ ENGINES = ("python", "native")
 
 @pytest.fixture
 def configs(tmp_path: Path) -> Path:
-    """Give our configuration with a workload for each engine; the testbed says native."""
+    """Return our configuration with a workload for each engine; the testbed says native."""
     root = tmp_path / "configs"
     shutil.copytree(ROOT / "configs", root)
     for path in (root / "suites").glob("*.yaml"):

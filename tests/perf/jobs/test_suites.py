@@ -38,7 +38,7 @@ class Untouched:
 
 
 def find_problems(deployment: Deployment, version: str) -> list[str]:
-    """Give what `configure` finds wrong with the config of an experiment, on each of its nodes."""
+    """Return what `configure` finds wrong with the config of an experiment, on each of its nodes."""
     system = registry.load(deployment.experiment.system)
     artifact = Artifact(source=Source.ARCHIVE, sha256="ab" * 32)
     placed = place(deployment, find_release(system, version), artifact, Path("/nowhere"))
@@ -75,14 +75,14 @@ def test_what_does_not_fit_a_testbed_is_found() -> None:
 
 
 def report_of(group: str) -> Report:
-    """Give the report that all small suites of a group reproduce."""
+    """Return the report that all small suites of a group reproduce."""
     suites = {name for name in SMALL if name.startswith(group)}
     (report,) = (one for one in CATALOG.reports if suites <= set(one.suites))
     return report
 
 
 def measured_rows(report: Report, group: str) -> Iterator[tuple[PublishedTable, PublishedRow]]:
-    """Give the rows of which the small suites of a group measure a cell."""
+    """Yield the rows of which the small suites of a group measure a cell."""
     known = {
         (one.system, unscaled_name(one.workload))
         for name in SMALL

@@ -65,13 +65,13 @@ def reports_of(catalog: Catalog, suites: list[str]) -> list[Report]:
 
 
 def rows_with_both(page: str) -> list[str]:
-    """Give the rows of the report's tables that hold a published number and a measured one."""
+    """Return the rows of the report's tables that hold a published number and a measured one."""
     rows = page.split('<td class="side">published</td>')[1:]
     return [row for row in rows if read_cells(row, "published") and read_cells(row, "here")]
 
 
 def read_cells(page: str, kind: str) -> list[str]:
-    """Give the cells of the report's tables that hold a number: "published", or "here"."""
+    """Return the cells of the report's tables that hold a number: "published", or "here"."""
     found = re.findall(rf'<td class="num {kind}">([^<]*)', page)
     return [text.strip() for text in found if re.search(r"\d", text)]
 

@@ -62,7 +62,7 @@ def make_vectors() -> dict[str, Any]:
 
 
 def write_vectors(vectors: dict[str, Any]) -> str:
-    """Give the text of the file: a row or a group per line."""
+    """Return the text of the file: a row or a group per line."""
     text = json.dumps(vectors, separators=(",", ":"))
     for begin in ('[["', '["', "[1", '{"number"', '"long"', '"batches"', '"queries":[{', '"tags"'):
         text = text.replace(f",{begin}", f",\n{begin}")

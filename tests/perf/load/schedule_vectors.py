@@ -28,7 +28,7 @@ _CASES: tuple[tuple[_Arrivals, float, float, tuple[int, int, int, int, int]], ..
 
 
 def make_vectors() -> Mapping[str, Any]:
-    """Give the vectors."""
+    """Return the vectors."""
     return {"cases": [_make_case(*case) for case in _CASES]}
 
 

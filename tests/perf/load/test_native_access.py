@@ -32,7 +32,7 @@ Say = Callable[..., str]
 
 @pytest.fixture
 def say(tmp_path: Path) -> Say:
-    """Give `say(access, port)`: the last line of a native engine that cannot connect."""
+    """Return `say(access, port)`: the last line of a native engine that cannot connect."""
     program = need_native()
 
     def ask(access: Access | None, port: int = 1, **environment: str) -> str:
@@ -74,7 +74,7 @@ def authority(tmp_path: Path) -> Pair:
 
 
 def as_python(access: Access) -> str:
-    """Say what the Python engine says."""
+    """Describe what the Python engine says."""
     with pytest.raises(AccessError) as caught:
         prove_access(access)
     return str(caught.value)

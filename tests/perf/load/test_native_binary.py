@@ -34,7 +34,7 @@ esac
 
 @pytest.fixture
 def sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Give sources of a toy engine, and a cache of its own."""
+    """Return sources of a toy engine, and a cache of its own."""
     root = tmp_path / "native"
     (root / "src/null").mkdir(parents=True)
     (root / "Cargo.toml").write_text('[package]\nname = "knickload"\nrust-version = "1.88"\n')

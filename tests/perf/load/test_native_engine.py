@@ -46,7 +46,7 @@ def _native() -> str:
 
 @pytest.fixture(name="nowhere")
 def _nowhere(tmp_path: Path) -> LoadSpec:
-    """Say what to do where nobody listens."""
+    """Describe what to do where nobody listens."""
     target = Target(
         system="cassandra",
         addresses=("127.83.0.1",),

@@ -60,7 +60,7 @@ def make_target(port: int = PORT, *, timeout_s: float = 20.0, **changed: str | A
 def make_spec(
     target: Target, records: Records, mix: Mapping[Operation, float], operations: int, place: Path
 ) -> LoadSpec:
-    """Say what an engine is to do, one operation after the other."""
+    """Describe what an engine is to do, one operation after the other."""
     place.mkdir(exist_ok=True)
     return LoadSpec(
         target=target,
@@ -102,7 +102,7 @@ def _counted(result: EngineResult) -> dict[str, int]:
 
 
 def sent_by(command: tuple[str, ...], spec: LoadSpec, hello: Document = WRITABLE) -> list[Document]:
-    """Give the commands that an engine sends for its operations, in order."""
+    """Return the commands that an engine sends for its operations, in order."""
     script = Script(hello=hello, answers=dict.fromkeys(("find", "aggregate"), NOTHING))
     with serve_scripts({(ADDRESS, PORT): script}):
         code, said, result = run_engine(spec, command)

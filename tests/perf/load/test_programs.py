@@ -19,7 +19,7 @@ HERE = Host(name="client-1", address="127.0.0.1", role="client")
 
 @pytest.fixture
 def built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Give a program that stands for the built one."""
+    """Return a program that stands for the built one."""
     program = tmp_path / "built" / "knickload"
     program.parent.mkdir()
     program.write_text("#!/bin/sh\n")
@@ -30,7 +30,7 @@ def built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def there(tmp_path: Path) -> Host:
-    """Give a client host over SSH whose Python is in a directory of the test."""
+    """Return a client host over SSH whose Python is in a directory of the test."""
     (tmp_path / "venv/bin").mkdir(parents=True)
     return replace(HERE, python=str(tmp_path / "venv/bin/python"))
 

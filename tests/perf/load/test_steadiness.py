@@ -18,7 +18,7 @@ def series(counts: Sequence[float], service_ms: Sequence[float] | float = 2.0) -
 
 
 def first_steady(seconds: Sequence[StageSecond], warmup_s: float = 1.0) -> int | None:
-    """Give the second after which the rule is met for the first time."""
+    """Return the second after which the rule is met for the first time."""
     ends = range(len(seconds) + 1)
     return next((end for end in ends if is_steady(seconds[:end], RULE, warmup_s)), None)
 

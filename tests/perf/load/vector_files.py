@@ -16,7 +16,7 @@ DIRECTORY = Path(__file__).parents[2] / "data/vectors"
 
 
 def write_vectors(vectors: Mapping[str, Any]) -> str:
-    """Give the text of a file: an object per line."""
+    """Return the text of a file: an object per line."""
     text = json.dumps(vectors, separators=(",", ":"))
     for begin in ('{"', '"judged"', '"choices"', '"scans"', '"ends"'):
         text = text.replace(f",{begin}", f",\n{begin}")
@@ -24,7 +24,7 @@ def write_vectors(vectors: Mapping[str, Any]) -> str:
 
 
 def digest(said: Iterable[float | str | bytes]) -> str:
-    """Give the digest of so many values, in hexadecimal digits."""
+    """Return the digest of so many values, in hexadecimal digits."""
     state = hashlib.shake_128()
     for one in said:
         state.update(_octets(one))
@@ -32,7 +32,7 @@ def digest(said: Iterable[float | str | bytes]) -> str:
 
 
 def bits(number: float) -> str:
-    """Give the bits of a float in hexadecimal digits, which no parser rounds."""
+    """Return the bits of a float in hexadecimal digits, which no parser rounds."""
     return struct.pack(">d", number).hex()
 
 

@@ -100,7 +100,7 @@ def test_the_shipped_figures_for_a_kilobyte_are_those_of_their_source() -> None:
 
 
 def values(report: Report, table: str) -> dict[tuple[str, str], float | None]:
-    """Give the published values of a table by row and column."""
+    """Return the published values of a table by row and column."""
     (found,) = (one for one in report.tables if one.name == table)
     names = [column.name for column in found.columns]
     return {

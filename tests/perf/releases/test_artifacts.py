@@ -98,7 +98,7 @@ def archive(tmp_path: Path) -> Iterator[Origin]:
 
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Give every test a cache of its own, and a Maven and a Java that are scripts."""
+    """Return every test a cache of its own, and a Maven and a Java that are scripts."""
     programs = tmp_path / "java" / "bin"
     programs.mkdir(parents=True)
     (programs / "mvn").write_text(MVN)

@@ -36,7 +36,7 @@ Verify = Callable[..., None]
 
 @pytest.fixture
 def archive(tmp_path: Path) -> Path:
-    """Give a copy of the archive that was signed."""
+    """Return a copy of the archive that was signed."""
     copy = tmp_path / "archive.tar.gz"
     shutil.copy2(DATA / "archive.tar.gz", copy)
     return copy

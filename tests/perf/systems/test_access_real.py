@@ -199,7 +199,7 @@ def test_a_trial_with_an_account_and_tls_leaves_no_secret(lab: Lab) -> None:
 def closed(
     tmp_path_factory: pytest.TempPathFactory, make_testbed: Callable[..., Testbed]
 ) -> Iterator[Cluster]:
-    """Give a serving node that asks for its first account, over TLS."""
+    """Yield a serving node that asks for its first account, over TLS."""
     base = tmp_path_factory.mktemp("closed")
     authority = make_authority(base / "access", "authority")
     issue(authority, "server", SERVER).as_pkcs12(base / "access" / "server.p12", "cassandra")

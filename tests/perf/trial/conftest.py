@@ -26,7 +26,7 @@ def _look(at_s: float, busy_s: float, changes: dict[str, float]) -> Snapshot:
 
 @pytest.fixture(scope="session")
 def make_window() -> Callable[..., Window]:
-    """Give `make_window(iteration, phase, busy_s, **changes)`: 4 s of the host "box" with two cores.
+    """Return `make_window(iteration, phase, busy_s, **changes)`: 4 s of the host "box" with two cores.
 
     `busy_s` is its CPU time; `server_s`, `steal_s`, `throttled_s` and `clock_s` what changed in it.
     """

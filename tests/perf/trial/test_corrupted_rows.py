@@ -81,7 +81,7 @@ SPEC = LoadSpec(
 
 
 def operations(workload: Workload) -> Iterator[tuple[str, Operation]]:
-    """Give all operations that a workload consists of, each with its phase."""
+    """Yield all operations that a workload consists of, each with its phase."""
     yield from ((phase.name, phase.operation) for phase in workload.sequence)
     for part in workload.measurements:
         yield from ((part.name, operation) for operation in workload.mix_of(part))
@@ -131,7 +131,7 @@ def shrink_records(records: Records) -> Records:
 
 
 def find_reading() -> dict[str, Workload]:
-    """Give all that read, but of those that shrink to the same trial the first alone."""
+    """Return all that read, but of those that shrink to the same trial the first alone."""
     found: dict[str, tuple[str, Workload]] = {}
     for name, workload in sorted(CATALOG.workloads.items()):
         if reads(workload):

@@ -24,7 +24,7 @@ Figures = dict[tuple[str, str, str], float]
 def look(
     at_s: float, *nodes: tuple[str, float, int, int], levels: Sequence[NodeFigure] = ()
 ) -> Snapshot:
-    """Give a look at nodes (name, CPU seconds, bytes read, bytes written), each on its own host."""
+    """Return a look at nodes (name, CPU seconds, bytes read, bytes written), each on its own host."""
     hosts = [name.replace("node", "host") for name, *_ in nodes]
     return Snapshot(
         hosts=tuple(

@@ -30,7 +30,7 @@ FRESH = Fact(host="local", name="page_cache", value="dropped")
 
 @pytest.fixture
 def run(tmp_path: Path) -> Callable[[fake.Fake], Trial]:
-    """Give a function that runs a trial of a system on pinned hosts with a disk policy."""
+    """Return a function that runs a trial of a system on pinned hosts with a disk policy."""
 
     def place(host: Host) -> Host:
         return replace(host, cores=SERVERS if host.role == "server" else CLIENTS)

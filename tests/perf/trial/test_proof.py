@@ -28,7 +28,7 @@ Prove = Callable[..., subprocess.CompletedProcess[str]]
 
 @pytest.fixture
 def configs(tmp_path: Path) -> Path:
-    """Give configurations whose testbed `own` is one server at an address of this test's own."""
+    """Return configurations whose testbed `own` is one server at an address of this test's own."""
     root = tmp_path / "configs"
     for folder in ("suites", "testbeds", "workloads"):
         (root / folder).mkdir(parents=True)
@@ -62,7 +62,7 @@ def _command(configs: Path, *options: str, system: str = "fake") -> Sequence[str
 
 @pytest.fixture
 def prove(configs: Path) -> Iterator[Prove]:
-    """Give `prove(*options)`, which runs the command; nothing is left behind it."""
+    """Return `prove(*options)`, which runs the command; nothing is left behind it."""
 
     def run(*options: str, system: str = "fake") -> subprocess.CompletedProcess[str]:
         command = _command(configs, *options, system=system)

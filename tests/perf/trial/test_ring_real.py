@@ -25,7 +25,7 @@ CONFIGS = Path(__file__).parents[3] / "configs"
 
 
 def short_deployment() -> Deployment:
-    """Give the nightly read experiment with one short measured phase."""
+    """Return the nightly read experiment with one short measured phase."""
     catalog = load_catalog(CONFIGS)
     suite = catalog.suite("nightly")
     experiment = next(e for e in suite.experiments if e.workload == "sensor-read")

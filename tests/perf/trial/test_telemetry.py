@@ -33,7 +33,7 @@ Worker = tuple[Node, Callable[[float], None]]
 
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Callable[[str], Worker]]:
-    """Give `start(name)`: a node whose process works on demand."""
+    """Return `start(name)`: a node whose process works on demand."""
     with ExitStack() as ending:
 
         def begin(name: str) -> Worker:

@@ -40,7 +40,7 @@ class Drifting(fake.Fake):
 
 @pytest.fixture
 def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ToyHost]:
-    """Give the machine of a local testbed, with toy settings in its directory of running trials."""
+    """Yield the machine of a local testbed, with toy settings in its directory of running trials."""
     write_profiles(tmp_path / "profiles")
     monkeypatch.setattr(tuning, "find_root", lambda: tmp_path / "profiles")
     load_profile.cache_clear()

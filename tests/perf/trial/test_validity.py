@@ -295,7 +295,7 @@ def test_a_disturbed_host_spoils_a_step_of_a_search_too(make_window: MakeWindow)
 
 @pytest.fixture
 def judge(make_interval: MakeInterval) -> Callable[..., LoadStep]:
-    """Give `judge(response_us, lateness_us, objective_ms, engine, windows, **counts)`."""
+    """Return `judge(response_us, lateness_us, objective_ms, engine, windows, **counts)`."""
 
     def judge_one(
         response_us: int = 10_000,

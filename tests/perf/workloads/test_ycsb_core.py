@@ -53,7 +53,7 @@ SEED = 7
 
 @pytest.fixture(scope="module")
 def ask() -> Iterator[Ask]:
-    """Give `ask(question)`: the words of YCSB's answer; see the program."""
+    """Return `ask(question)`: the words of YCSB's answer; see the program."""
     java = find_java((17, 11), tell=print).path
     classes = compile_peer(java, PROGRAM, fetch_jars("ycsb-core", JARS))
     command = [java, "-XX:TieredStopAtLevel=1", "-cp", classes, "YcsbDraws"]
@@ -82,7 +82,7 @@ def records(distribution: str, **changes: object) -> Ycsb:
 
 
 def settings(distribution: str) -> str:
-    """Give the workload of `records` as YCSB's properties."""
+    """Return the workload of `records` as YCSB's properties."""
     counts = f"recordcount={RECORDS} operationcount={RECORDS} insertproportion={SHARE}"
     return f"requestdistribution={distribution} {counts}"
 
@@ -92,7 +92,7 @@ def choose(chooser: Chooser, seed: int = SEED, known: int = RECORDS + INSERTED) 
 
 
 def differ(ours: Sequence[int], theirs: Sequence[int]) -> bool:
-    """Say whether two samples of one size differ at LEVEL, looked at in three ways.
+    """Return whether two samples of one size differ at LEVEL, looked at in three ways.
 
     Chi-square on the counts of the forty values most often drawn by both together, and of forty equal
     parts of the others; chi-square on how often the forty most frequent of each were drawn, whichever

@@ -33,7 +33,7 @@ def place() -> Path:
 
 @pytest.fixture(scope="module")
 def hub(place: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[GitHub]:
-    """Give a GitHub behind Prism, whose answers are GitHub's own examples with our state in them."""
+    """Yield a GitHub behind Prism, whose answers are GitHub's own examples with our state in them."""
     log = tmp_path_factory.mktemp("prism") / "proxy.log"
     with serve(GitHub(examples=read_examples(place))) as state, prism(place, log, state.url) as url:
         state.url = url

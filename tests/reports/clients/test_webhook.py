@@ -45,7 +45,7 @@ def reach(address: str, clock: Clock, **patience: float) -> Webhook:
 
 
 def refuse(webhook: Webhook) -> str:
-    """Give the text of the refusal; nothing of it, nor of a traceback, tells the address."""
+    """Return the text of the refusal; nothing of it, nor of a traceback, tells the address."""
     with pytest.raises(WebhookError) as caught:
         webhook.send(MESSAGE)
     whole = "".join(traceback.format_exception(caught.value)) + repr(caught.value) + repr(webhook)

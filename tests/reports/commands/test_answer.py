@@ -28,7 +28,7 @@ def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[Forge]:
 
 
 def event(body: str, login: str = "alice", **about: Any) -> dict[str, Any]:  # noqa: ANN401
-    """Give an event as GitHub writes it; `about` replaces parts by their way, as issue__state."""
+    """Return an event as GitHub writes it; `about` replaces parts by their way, as issue__state."""
     made: dict[str, Any] = {
         "action": "created",
         "issue": {"number": 7, "state": "open", "pull_request": {"url": "https://x"}, "title": "T"},

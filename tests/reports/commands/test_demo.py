@@ -27,7 +27,7 @@ def shipped(
     demo: Any,  # noqa: ANN401  conftest is no module
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Path:
-    """Give a directory like the shipped one, with half of the made-up history as its recording."""
+    """Return a directory like the shipped one, with half of the made-up history as its recording."""
     shipped = tmp_path_factory.mktemp("shipped")
     places = Places(tmp_path_factory.mktemp("recorded"))
     for trial in demo.trials:

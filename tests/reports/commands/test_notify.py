@@ -30,7 +30,7 @@ CONFIGS = Path(__file__).parents[3] / "configs"
 
 @pytest.fixture(scope="module")
 def measured(make_trial: Callable[..., Trial], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Give a data directory with twenty nights, of which the last four are slower."""
+    """Return a data directory with twenty nights, of which the last four are slower."""
     places = Places(tmp_path_factory.mktemp("told") / "var")
     for night in range(20):
         started = FIRST + timedelta(days=night)
@@ -61,7 +61,7 @@ def _reads_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def data(measured: Path) -> Iterator[Path]:
-    """Give the data directory, without what was told before."""
+    """Yield the data directory, without what was told before."""
     yield measured
     (measured / "told.json").unlink(missing_ok=True)
 

@@ -33,7 +33,7 @@ NOW = datetime(2026, 3, 8, 6, 30, tzinfo=UTC)
 
 @pytest.fixture(scope="module")
 def places(demo: Any, tmp_path_factory: pytest.TempPathFactory) -> Places:  # noqa: ANN401  conftest is no module
-    """Give a data directory with half of the made-up history in it."""
+    """Return a data directory with half of the made-up history in it."""
     places = Places(tmp_path_factory.mktemp("kept") / "var")
     trials = [trial for trial in demo.trials if trial.experiment == "cassandra-sensor-write"]
     for trial in trials:

@@ -30,7 +30,7 @@ def notice() -> Notification:
 
 
 def say_message() -> str:
-    """Give the texts of a message to a channel, a line each."""
+    """Return the texts of a message to a channel, a line each."""
     one = notice()
     event = IncidentEvent(kind=EventKind.CONFIRMED, title=one.title, notice=one)
     lines = []
@@ -41,7 +41,7 @@ def say_message() -> str:
 
 
 def say_issue() -> str:
-    """Give an issue as GitHub shows it: without the marker in its first line."""
+    """Return an issue as GitHub shows it: without the marker in its first line."""
     return render_issue(notice(), scope="nightly", site_url=SITE).partition("\n")[2]
 
 

@@ -88,7 +88,7 @@ def read_colours() -> dict[str, tuple[str, str]]:
 
 
 def luminance(colour: str) -> float:
-    """Give the relative luminance of #rrggbb by WCAG 2.2."""
+    """Return the relative luminance of #rrggbb by WCAG 2.2."""
     channels = (int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5))
     red, green, blue = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels)
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue

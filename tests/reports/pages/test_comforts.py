@@ -13,7 +13,7 @@ ENTRIES = ["Overview", "Nights", "Series", "Releases", "Compare", "Incidents", "
 
 @pytest.fixture(scope="module")
 def shared(browser: Browser) -> Iterator[Watched]:
-    """Give one wide page for all tests of this file that do not need a fresh one."""
+    """Yield one wide page for all tests of this file that do not need a fresh one."""
     with watch(browser) as page:
         yield page
 

@@ -77,7 +77,7 @@ def render(text: str) -> str:
 
 
 def unfolded(text: str) -> str:
-    """Give what is seen before anything is unfolded."""
+    """Return what is seen before anything is unfolded."""
     folded = re.compile(r"<details>.*?</details>", re.DOTALL)
     return html.unescape(re.sub(r"<[^>]*>", " ", render(folded.sub("", text))))
 

@@ -29,7 +29,7 @@ def refuse_exchange(*_: object) -> None:
 
 
 def page_of(version: str, made: list[str], name: str = "a.html") -> Batch:
-    """Give a batch of one page, whose making is noted."""
+    """Return a batch of one page, whose making is noted."""
 
     def make(paths: Collection[str]) -> Iterator[SiteFile]:
         made.extend(paths)
@@ -47,7 +47,7 @@ def snapshot(directory: Path) -> dict[str, bytes]:
 
 
 def pages_of(site: Path) -> dict[str, bytes]:
-    """Give all that a reader may find: without what the site remembers, and without its lock."""
+    """Return all that a reader may find: without what the site remembers, and without its lock."""
     return {name: content for name, content in snapshot(site).items() if ".knickpoint" not in name}
 
 

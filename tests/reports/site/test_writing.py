@@ -104,7 +104,7 @@ def test_never_replaces_a_directory_that_is_not_a_site(tmp_path: Path) -> None:
 
 
 def page_of(version: str, made: list[str], name: str = "a.html") -> Batch:
-    """Give a batch of one page, whose making is noted."""
+    """Return a batch of one page, whose making is noted."""
 
     def make(paths: Collection[str]) -> Iterator[SiteFile]:
         made.extend(paths)

@@ -15,7 +15,7 @@ COMPARE = "knickpoint compare --suite nightly --experiment cassandra-sensor-writ
 
 
 def steps(**files: str) -> tuple[Step, ...]:
-    """Give the steps where these configs have these contents now."""
+    """Return the steps where these configs have these contents now."""
     nights = judge_nights(24)
     incident = replace(
         nights.judgement.incidents[0],

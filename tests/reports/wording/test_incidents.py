@@ -25,7 +25,7 @@ def regressed() -> tuple[Nights, Incident]:
 
 
 def with_later(nights: Nights, status: TrialStatus) -> dict[TrialId, TrialHead]:
-    """Give all trials and one more in a later night."""
+    """Return all trials and one more in a later night."""
     newest = max(nights.heads.values(), key=lambda one: one.started_at)
     later = replace(
         newest,

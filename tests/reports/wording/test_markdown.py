@@ -58,7 +58,7 @@ def tags(rendered: str) -> set[str]:
 
 
 def shown(rendered: str) -> str:
-    """Give the text of a page as one sees it, without what cannot be seen."""
+    """Return the text of a page as one sees it, without what cannot be seen."""
     return html.unescape(re.sub(r"<[^>]*>", "", rendered)).replace("\u200b", "").strip()
 
 

@@ -25,7 +25,7 @@ MakeTrial = Callable[..., Trial]
 
 @pytest.fixture(scope="module")
 def catalog() -> Catalog:
-    """Give the configuration that is shipped."""
+    """Return the configuration that is shipped."""
     return shipped()
 
 
@@ -35,7 +35,7 @@ def contents(catalog: Catalog) -> Contents:
 
 
 def measured(catalog: Catalog, suite: Suite, experiment: Experiment, make_trial: MakeTrial) -> Trial:
-    """Give a trial of an experiment as it is configured now."""
+    """Return a trial of an experiment as it is configured now."""
     found = catalog.resolve(suite, experiment)
     trial = make_trial(experiment=experiment.name)
     return replace(

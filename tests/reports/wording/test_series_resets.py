@@ -31,7 +31,7 @@ def cut(judged: JudgedSeries, first: int) -> tuple[JudgedSeries, JudgedSeries]:
 
 
 def make_changed(make_trial: Callable[..., Trial], target: Path, newest: int) -> SiteContext:
-    """Give a history in which the workload was changed before the `newest` trials of line 5.0."""
+    """Return a history in which the workload was changed before the `newest` trials of line 5.0."""
     context = make_scene(make_trial, 30, target)
     old_line, *new_line = context.judgement.series
     parts = (part for one in new_line for part in cut(one, len(one.series.points) - newest))

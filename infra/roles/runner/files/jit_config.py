@@ -19,7 +19,7 @@ TIME_LIMIT_S = 60
 
 
 def ask(settings: dict[str, Any], token: str) -> str:
-    """Give the encoded configuration of a new runner with a name of its own.
+    """Return the encoded configuration of a new runner with a name of its own.
 
     Raises:
         urllib.error.URLError: GitHub cannot be reached, or refuses.

@@ -40,21 +40,21 @@ class KnownRecords:
         return self._stored + len(self._acknowledged)
 
     def number(self, index: int) -> int:
-        """Give the record number at a place in the order of age."""
+        """Return the record number at a place in the order of age."""
         if index < self._stored:
             return index
         return self._first + self._acknowledged[index - self._stored] * self._step
 
     def was_there(self, number: int) -> bool:
-        """Say whether a record was stored before the first operation."""
+        """Return whether a record was stored before the first operation."""
         return number < self._stored
 
     def next_turn(self) -> int:
-        """Give the next of this engine's inserts, from 0."""
+        """Return the next of this engine's inserts, from 0."""
         return next(self._turns)
 
     def number_of_turn(self, turn: int) -> int:
-        """Give the record number that an insert creates."""
+        """Return the record number that an insert creates."""
         return self._first + turn * self._step
 
     def acknowledge(self, turn: int) -> None:

@@ -38,7 +38,7 @@ _KEPT_ANSWERS = 4096
 def make_sensor_tasks(
     spec: LoadSpec, records: Sensor, session: SensorSession
 ) -> Mapping[Operation, Task[Any, Any]]:
-    """Give the task of each operation of the mix.
+    """Return the task of each operation of the mix.
 
     Raises:
         UsageError: the sensor workload has no such operation.
@@ -85,7 +85,7 @@ class Acknowledged:
                     self._newest[begin + kept.index(oldest)] = sequence + 1
 
     def of(self, device_index: int) -> tuple[int, ...]:
-        """Give the sequence numbers of a device's newest readings, in no order."""
+        """Return the sequence numbers of a device's newest readings, in no order."""
         begin = device_index * self._count
         return tuple(one - 1 for one in self._newest[begin : begin + self._count] if one)
 

@@ -44,7 +44,7 @@ class OperationPart(Protocol):
     """Where a task notes how long a part of its operation took, by the clock of the load."""
 
     def now(self) -> float:
-        """Give the time, in seconds."""
+        """Return the time, in seconds."""
         ...
 
     def note(self, begin_s: float, end_s: float) -> None:

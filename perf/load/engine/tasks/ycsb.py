@@ -68,7 +68,7 @@ def store_task(
 def make_ycsb_tasks(
     spec: LoadSpec, records: Ycsb, session: KeyValueSession, parts: Parts
 ) -> Mapping[Operation, Task[Any, Any]]:
-    """Give the task of each operation of the mix; all of them choose among the same records."""
+    """Return the task of each operation of the mix; all of them choose among the same records."""
     choices = Choices(spec, records)
     return {operation: _make_task(operation, choices, session, parts) for operation in spec.mix}
 

@@ -19,7 +19,7 @@ class Stay(HTTPRedirectHandler):
 
 
 def ask(path: str) -> tuple[bytes, str]:
-    """Give the answer of the local GitHub, and where it sends us."""
+    """Return the answer of the local GitHub, and where it sends us."""
     url = f"{os.environ['GITHUB_API_URL']}/repos/{os.environ['REPOSITORY']}/actions/{path}"
     request = Request(url)  # noqa: S310  the local GitHub
     request.add_header("Authorization", f"Bearer {os.environ['TOKEN']}")
@@ -33,7 +33,7 @@ def ask(path: str) -> tuple[bytes, str]:
 
 
 def fetch(name: str) -> bytes:
-    """Give the zip of that name."""
+    """Return the zip of that name."""
     run = os.environ["RUN"]
     if not os.environ["TOKEN"]:
         return Path(os.environ["KNICKPOINT_PEER_STORE"], run, f"{name}.zip").read_bytes()

@@ -18,14 +18,14 @@ HERE = Path()
 
 
 def split(pattern: str) -> tuple[Path, str]:
-    """Give the directory or file to search below, and what is left of the pattern."""
+    """Return the directory or file to search below, and what is left of the pattern."""
     parts = Path(pattern).parts
     wild = next((index for index, part in enumerate(parts) if WILDCARD.search(part)), len(parts))
     return HERE.absolute().joinpath(*parts[:wild]), "/".join(parts[wild:])
 
 
 def find_files(top: Path, pattern: str, *, is_hidden_wanted: bool) -> Iterator[Path]:
-    """Give the files below `top`, with all that lies in directories that match."""
+    """Yield the files below `top`, with all that lies in directories that match."""
     for place in top.glob(pattern) if pattern else [top]:
         for file in [place, *place.rglob("*")]:
             is_hidden = any(part.startswith(".") for part in file.relative_to(top).parts)
@@ -34,7 +34,7 @@ def find_files(top: Path, pattern: str, *, is_hidden_wanted: bool) -> Iterator[P
 
 
 def find_root(tops: list[Path], files: list[Path]) -> Path:
-    """Give the directory that names in the zip are relative to."""
+    """Return the directory that names in the zip are relative to."""
     if len(tops) > 1:
         return Path(os.path.commonpath(tops))
     return files[0].parent if files == tops else tops[0]

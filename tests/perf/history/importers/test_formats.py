@@ -24,7 +24,7 @@ def read_sample(kind: str, name: str, *, times: str | None = None) -> ForeignRun
 
 
 def values(run: ForeignRun, operation: str, phase: str = "run") -> Mapping[tuple[str, str], float]:
-    """Give the values of an operation by metric and statistic."""
+    """Return the values of an operation by metric and statistic."""
     return {
         (sample.metric, sample.statistic): sample.value
         for sample in run.samples
@@ -33,12 +33,12 @@ def values(run: ForeignRun, operation: str, phase: str = "run") -> Mapping[tuple
 
 
 def names(run: ForeignRun) -> set[str]:
-    """Give the names of all facts of a run."""
+    """Return the names of all facts of a run."""
     return {fact.name for fact in (*run.settings, *run.findings)}
 
 
 def refuse(kind: str, text: str) -> tuple[str, ...]:
-    """Give what is said of a bad text."""
+    """Return what is said of a bad text."""
     with pytest.raises(Unreadable) as caught:
         FORMATS[kind].read(File(name="file", text=text))
     return caught.value.problems

@@ -15,7 +15,7 @@ START_S = 1_771_034_400
 
 
 def make_line(tag: str, start_s: float, values: Sequence[int]) -> str:
-    """Give the line of one interval of a second."""
+    """Return the line of one interval of a second."""
     histogram = HdrHistogram(1, 24 * 3600 * 10**9, 3)
     for value in values:
         histogram.record_value(value)
@@ -29,7 +29,7 @@ def make_log(
     head: str = f"#[BaseTime: {START_S}.000 (seconds since epoch)]",
     said: Naming = Naming(),  # noqa: B008  it is frozen
 ) -> File:
-    """Give a log with these intervals, which begin in line 4."""
+    """Return a log with these intervals, which begin in line 4."""
     legend = '"StartTimestamp","Interval_Length","Interval_Max","Interval_Compressed_Histogram"'
     text = f"#[Histogram log format version 1.3]\n{head}\n{legend}\n" + "".join(lines)
     return File(name="file", text=text, said=said)
@@ -47,7 +47,7 @@ def read(file: File) -> ForeignRun:
 
 
 def values(run: ForeignRun, operation: str) -> dict[tuple[str, str], float]:
-    """Give the values of an operation by metric and statistic."""
+    """Return the values of an operation by metric and statistic."""
     return {(s.metric, s.statistic): s.value for s in run.samples if s.operation == operation}
 
 

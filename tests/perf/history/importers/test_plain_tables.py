@@ -19,7 +19,7 @@ def read(kind: str, text: str) -> tuple[ForeignRun, ...]:
 
 
 def refuse(kind: str, text: str) -> tuple[str, ...]:
-    """Give what is said of a bad text."""
+    """Return what is said of a bad text."""
     with pytest.raises(Unreadable) as caught:
         read(kind, text)
     return caught.value.problems

@@ -16,7 +16,7 @@ HEADERS, BLOCK = 3 * 4096, 2**18
 
 @pytest.fixture
 def torn(tmp_path: Path) -> Path:
-    """Give a history with rows in its log, whose checkpoint ended in the middle of a block."""
+    """Return a history with rows in its log, whose checkpoint ended in the middle of a block."""
     path = tmp_path / "history.duckdb"
     file.create(path)
     insert(path, 1)

@@ -87,7 +87,7 @@ def silent(_text: str) -> None:
 
 @pytest.fixture
 def expected(bundles: tuple[Path, ...], tmp_path: Path) -> str:
-    """Give the digest of a history with all bundles in it, made elsewhere."""
+    """Return the digest of a history with all bundles in it, made elsewhere."""
     elsewhere = tmp_path / "elsewhere.duckdb"
     rebuild(elsewhere, bundles, silent)
     with open_history(elsewhere, read_only=True) as history:

@@ -25,7 +25,7 @@ def silent(_text: str) -> None:
 
 @pytest.fixture
 def as_file(bundles: tuple[Path, ...], tmp_path: Path) -> Path:
-    """Give a history file of the same bundles."""
+    """Return a history file of the same bundles."""
     path = tmp_path / "elsewhere.duckdb"
     rebuild(path, bundles, silent)
     return path

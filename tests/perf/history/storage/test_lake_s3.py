@@ -24,7 +24,7 @@ def silent(_text: str) -> None:
 
 @pytest.fixture
 def endpoint(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """Give host and port of an S3 with an empty bucket."""
+    """Yield host and port of an S3 with an empty bucket."""
     from moto.server import ThreadedMotoServer  # noqa: PLC0415  half a second, in each run that asks for none
 
     for name, value in KEYS.items():
@@ -42,7 +42,7 @@ def endpoint(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 def in_bucket(
     postgres: PostgresServer, endpoint: str, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[LakeOfLabs]:
-    """Give a lake whose files are in a bucket."""
+    """Yield a lake whose files are in a bucket."""
     monkeypatch.setenv("PGPASSWORD", PASSWORD)
     settings = f's3: {{endpoint: "{endpoint}", region: us-east-1, url_style: path, use_ssl: false}}'
     lake = make_lake(postgres, "s3://histories/knickpoint/", settings)

@@ -103,7 +103,7 @@ def make_lab(
     make_trial: Callable[..., Trial],
     make_intervals: Callable[..., tuple[Interval, ...]],
 ) -> Callable[[str, int], Writer]:
-    """Give `make_lab(name, count)`: a lab with so many bundles, whose history is in the lake."""
+    """Return `make_lab(name, count)`: a lab with so many bundles, whose history is in the lake."""
 
     def make(name: str, count: int) -> Writer:
         places = lake.join(Places(tmp_path / name), lab=name)
@@ -117,7 +117,7 @@ def make_lab(
 
 
 def expect_all(writers: list[Writer], path: Path) -> tuple[str, set[str]]:
-    """Give the digest of a history file with all bundles of these labs, and all trials."""
+    """Return the digest of a history file with all bundles of these labs, and all trials."""
     found = [place for writer in writers for place in bundle.find(writer.places)]
     assert rebuild(path, found, silent).bad == ()
     with open_history(path, read_only=True) as history:

@@ -46,7 +46,7 @@ WORK_DIR = f"{DISK}/knickpoint-drifts"
 
 
 def find_read_ahead() -> dict[str, tuple[str, str]]:
-    """Give where the read-ahead of that disk stands; nothing where that is no disk."""
+    """Return where the read-ahead of that disk stands; nothing where that is no disk."""
     device = Path(DISK).stat().st_dev
     disk = Path(f"/sys/dev/block/{os.major(device)}:{os.minor(device)}").resolve()
     path = next(
@@ -64,7 +64,7 @@ def current(path: Path) -> str:
 
 
 def find_sshd() -> int:
-    """Give the pid of the sshd that this process started."""
+    """Return the pid of the sshd that this process started."""
     for children in Path("/proc/self/task").glob("*/children"):
         for pid in children.read_text().split():
             if Path(f"/proc/{pid}/comm").read_text().strip() == "sshd":
@@ -99,7 +99,7 @@ class Machine:
 
 @pytest.fixture
 def check(sshd: SshHost, tmp_path: Path) -> Callable[..., str]:
-    """Give `check()`: what `knickpoint host check` complains of, nothing if it is content."""
+    """Return `check()`: what `knickpoint host check` complains of, nothing if it is content."""
     (tmp_path / "ssh_config").write_text(
         f"Host *\n  IdentityFile {sshd.options[1]}\n  {sshd.options[3].replace('=', ' ')}\n"
     )
@@ -132,7 +132,7 @@ def check(sshd: SshHost, tmp_path: Path) -> Callable[..., str]:
 
 @pytest.fixture
 def machine(sshd: SshHost) -> Iterator[Machine]:
-    """Give this machine; everything is as it was before, afterwards."""
+    """Yield this machine; everything is as it was before, afterwards."""
     need(os.geteuid() == 0, "moving settings of the kernel needs root")
     before = {Path(path): current(Path(path)) for path, _ in PLANTED.values()}
     marker = Path("/run/knickpoint/tuning")
@@ -153,7 +153,7 @@ def machine(sshd: SshHost) -> Iterator[Machine]:
 
 
 def complaints(said: str) -> Mapping[str, str]:
-    """Give each complaint's line by the setting that it is of."""
+    """Return each complaint's line by the setting that it is of."""
     lines = (line.strip() for line in said.splitlines())
     return {line.split()[1]: line for line in lines if line.startswith("db1: ")}
 

@@ -26,7 +26,7 @@ def poisson(
 
 
 def distance_to_exponential(gaps_s: Starts, mean_s: float) -> float:
-    """Give the Kolmogorov-Smirnov distance, times the root of the number of gaps."""
+    """Return the Kolmogorov-Smirnov distance, times the root of the number of gaps."""
     found = np.sort(gaps_s)
     expected = -np.expm1(-found / mean_s)
     places = np.arange(found.size + 1) / found.size

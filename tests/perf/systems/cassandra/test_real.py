@@ -69,7 +69,7 @@ def stop(node: Node, *, force: bool) -> None:
 def cluster(
     tmp_path_factory: pytest.TempPathFactory, make_testbed: Callable[..., Testbed]
 ) -> Iterator[Cluster]:
-    """Give one serving node."""
+    """Yield one serving node."""
     release = find_release(SYSTEM, "5.0.9")
     node = Node(
         name="node-1",
@@ -138,7 +138,7 @@ class Answers:
         self._all = threading.Event()
 
     def of(self, key: object) -> Callable[[object, Exception | None], None]:
-        """Give what takes the answer of one operation."""
+        """Return what takes the answer of one operation."""
 
         def done(answer: object, error: Exception | None) -> None:
             self.told.setdefault(key, []).append(answer if error is None else error)
@@ -149,7 +149,7 @@ class Answers:
         return done
 
     def wait(self) -> dict[object, list[object]]:
-        """Give all that was told."""
+        """Return all that was told."""
         assert self._all.wait(30), f"{self._left} operations were never answered"
         return self.told
 

@@ -60,7 +60,7 @@ class Recorder(LocalHost):
 
 @pytest.fixture
 def make_cluster(tmp_path: Path, make_testbed: Callable[..., Testbed]) -> Callable[..., Cluster]:
-    """Give a function that describes a ring of three nodes under tmp_path."""
+    """Return a function that describes a ring of three nodes under tmp_path."""
 
     def make(
         version: str = "5.0.9",

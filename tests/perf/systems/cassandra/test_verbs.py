@@ -47,7 +47,7 @@ def plant_java(home: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None
 
 @pytest.fixture
 def artifact(tmp_path: Path) -> Artifact:
-    """Give the smallest artifact: one library and its sums."""
+    """Return the smallest artifact: one library and its sums."""
     directory = tmp_path / "cache" / "maven"
     (directory / "lib").mkdir(parents=True)
     (directory / "lib" / "a.jar").write_bytes(b"a")
@@ -62,7 +62,7 @@ def make_cluster(
     monkeypatch: pytest.MonkeyPatch,
     make_testbed: Callable[..., Testbed],
 ) -> Callable[..., Cluster]:
-    """Give a function that describes one node on a remote, with a script for its Java."""
+    """Return a function that describes one node on a remote, with a script for its Java."""
 
     def make(remote: LocalHost, script: str = "exit 1") -> Cluster:
         plant_java(tmp_path / "jdk", monkeypatch, script)

@@ -37,7 +37,7 @@ def cells(reading: SensorReading) -> tuple[object, ...]:
 
 
 def answer(rows: Sequence[Sequence[object]]) -> bytes:
-    """Give the body of a RESULT that holds these rows; None is a missing value."""
+    """Return the body of a RESULT that holds these rows; None is a missing value."""
     body = struct.pack(">iiii", ROWS, NO_METADATA, len(TYPES), len(rows))
     for row in rows:
         for value, kind in zip(row, TYPES, strict=True):

@@ -66,7 +66,7 @@ def _build(directory: Path) -> Path:
 
 @pytest.fixture
 def make_cluster(tmp_path: Path, make_testbed: Callable[..., Testbed]) -> MakeCluster:
-    """Give `make_cluster(servers=1, address=…, **config)`: nodes below the test's directory."""
+    """Return `make_cluster(servers=1, address=…, **config)`: nodes below the test's directory."""
     build = _build(tmp_path)
 
     def make(servers: int = 1, address: str = "127.0.0.61", **config: Any) -> Cluster:  # noqa: ANN401  YAML

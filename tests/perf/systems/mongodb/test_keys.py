@@ -26,7 +26,7 @@ Document = dict[str, Any]
 
 
 def open_session(document: Document) -> MongoKeyValueSession:
-    """Give a session whose one document is this one."""
+    """Return a session whose one document is this one."""
     records = SimpleNamespace(find_one=lambda *_: document, find=lambda *_, **__: [document])
     client: Any = SimpleNamespace(get_database=lambda *_, **__: {"records": records})
     return MongoKeyValueSession(client, TARGET)

@@ -142,7 +142,7 @@ class Deployed(MongoDB):
         self.serving, self.scripts, self.started = serving, {}, []  # type: ignore[var-annotated]
 
     def is_running(self, node: Node) -> bool:
-        """Say whether it was started."""
+        """Return whether it was started."""
         return node.name in self.started
 
     def _start(self, node: Node) -> None:
@@ -166,7 +166,7 @@ class Sharded:
             self.system.start(node, self.cluster)
 
     def asked(self, command: str) -> list[Document]:
-        """Give what all servers were asked of one command."""
+        """Return what all servers were asked of one command."""
         kept = ("_id", "configsvr", "members", "name", "key", command)
         scripts = self.system.scripts.values()
         found = [one for script in scripts for one in script.named(command)]
@@ -185,7 +185,7 @@ def port() -> int:
 def deploy(
     port: int, tmp_path: Path, make_testbed: Callable[..., Testbed]
 ) -> Iterator[Callable[..., Sharded]]:
-    """Give `deploy(servers, shards, copies, **settings)`: a cluster; no verb has been called."""
+    """Return `deploy(servers, shards, copies, **settings)`: a cluster; no verb has been called."""
     with ExitStack() as serving:
 
         def make(servers: int, shards: int, copies: int, **settings: Any) -> Sharded:  # noqa: ANN401

@@ -76,7 +76,7 @@ def _configured(cluster: Cluster) -> dict[str, Any]:
 
 @pytest.fixture
 def on_host(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Give `on_host(machine, **os_release)`: the Linux that this machine says it is."""
+    """Return `on_host(machine, **os_release)`: the Linux that this machine says it is."""
 
     def pretend(machine: str, **about: str) -> None:
         monkeypatch.setattr(platform, "freedesktop_os_release", lambda: about)

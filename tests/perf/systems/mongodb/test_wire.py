@@ -93,7 +93,7 @@ def port() -> int:
 
 @pytest.fixture
 def serve(port: int, make_testbed: Callable[..., Testbed]) -> Iterator[Callable[..., Members]]:
-    """Give `serve(*scripts)`: members that answer until the test ends."""
+    """Return `serve(*scripts)`: members that answer until the test ends."""
     with ExitStack() as serving:
 
         def begin(*scripts: Script) -> Members:

@@ -228,7 +228,7 @@ def make_cluster_plain(cluster: Cluster) -> Cluster:
 def serving(
     make_cluster: Callable[..., Cluster], monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Callable[..., Cluster]]:
-    """Give `serving(rows)`: two nodes that run, whose ports answer, and what their tables say."""
+    """Return `serving(rows)`: two nodes that run, whose ports answer, and what their tables say."""
     cluster = make_cluster(2)
     monkeypatch.setattr(SYSTEM.__class__, "is_running", lambda *_: True)
     monkeypatch.setattr(scylladb, "require_port", lambda *_: None)
@@ -266,7 +266,7 @@ def test_version_is_told_without_its_build(serving: Callable[..., Cluster]) -> N
 
 @pytest.fixture
 def api(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Any]]:
-    """Give what a REST API answers by address: change it at will. Others are answered with 404."""
+    """Yield what a REST API answers by address: change it at will. Others are answered with 404."""
     known: dict[str, Any] = {
         "/compaction_manager/compactions": [],
         "/compaction_manager/metrics/pending_tasks": 0,

@@ -196,7 +196,7 @@ def test_the_report_reads_results_from_the_data_directory(tmp_path: Path) -> Non
 
 
 def with_values(value: float) -> ComparisonResult:
-    """Give a comparison in whose first measure each trial has that value."""
+    """Return a comparison in whose first measure each trial has that value."""
     first = REGRESSED_RESULT.measures[0]
     same = tuple(TrialValue(value=value, iterations=(value,)) for _ in first.baseline)
     return replace(REGRESSED_RESULT, measures=(replace(first, baseline=same, candidate=same),))

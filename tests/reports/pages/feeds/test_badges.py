@@ -34,7 +34,7 @@ def check(content: bytes) -> ET.Element:
 
 
 def contrast(colour: str) -> float:
-    """Give the contrast of white on a colour, as WCAG 2 defines it."""
+    """Return the contrast of white on a colour, as WCAG 2 defines it."""
     parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
     linear = [one / 12.92 if one <= 0.04045 else ((one + 0.055) / 1.055) ** 2.4 for one in parts]
     return 1.05 / (0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2] + 0.05)

@@ -40,7 +40,7 @@ def nights() -> Nights:
 
 @pytest.fixture(scope="module")
 def files(nights: Nights, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Give all tables as Parquet files in a directory."""
+    """Return all tables as Parquet files in a directory."""
     place = tmp_path_factory.mktemp("export")
     document = write_document(build_document(nights.judgement, nights.heads))
     with open_writer() as writer:

@@ -33,13 +33,13 @@ def night(day: int) -> str:
 
 @pytest.fixture(scope="module")
 def by_id(demo: Any) -> dict[TrialId, Trial]:
-    """Give the trials of the made-up history by id."""
+    """Return the trials of the made-up history by id."""
     return {trial.id: trial for trial in demo.trials}
 
 
 @pytest.fixture(scope="module")
 def judged(demo: Any) -> dict[SeriesKey, JudgedSeries]:
-    """Give all series of the made-up judgement."""
+    """Return all series of the made-up judgement."""
     return {one.series.key: one for one in (*demo.judgement.series, *demo.judgement.watched)}
 
 

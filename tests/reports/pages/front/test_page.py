@@ -51,7 +51,7 @@ def show_incident(context: SiteContext, **changed: Any) -> Any:
 
 
 def bare(context: SiteContext, *trials: Trial) -> SiteContext:
-    """Give a history of these trials and nothing else, as of the end of the last."""
+    """Return a history of these trials and nothing else, as of the end of the last."""
     return replace(
         context,
         heads={trial.id: trial for trial in trials},
@@ -64,14 +64,14 @@ def bare(context: SiteContext, *trials: Trial) -> SiteContext:
 
 @pytest.fixture(scope="module")
 def context(demo: Any) -> SiteContext:
-    """Give the context of the made-up history, whose configuration takes a while to read."""
+    """Return the context of the made-up history, whose configuration takes a while to read."""
     made: SiteContext = demo.context()
     return made
 
 
 @pytest.fixture(scope="module")
 def index(context: SiteContext) -> dict[str, Any]:
-    """Give the front page of the made-up history."""
+    """Return the front page of the made-up history."""
     return show(context)
 
 

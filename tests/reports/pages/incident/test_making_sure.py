@@ -26,7 +26,7 @@ EXPERIMENT = "cassandra-sensor-write"
 
 @pytest.fixture
 def incident(demo: Any) -> Incident:
-    """Give the incident of the database, as news that is not confirmed."""
+    """Return the incident of the database, as news that is not confirmed."""
     found: Incident = demo.judgement.incidents[0]
     lead = replace(found.lead, state=ChangeState.PROVISIONAL)
     return replace(found, lead=lead, changes=(lead, *found.changes[1:]))

@@ -49,14 +49,14 @@ def explanation(view: dict[str, Any], name: str) -> ExplanationRow:
 
 
 def within(incident: Incident, **changes: Any) -> Incident:
-    """Give the incident as one inside of a release."""
+    """Return the incident as one inside of a release."""
     release = incident.lead.first_after.release
     lead = replace(incident.lead, last_before=replace(incident.lead.last_before, release=release))
     return replace(incident, lead=lead, changes=(lead,), question=None, **changes)
 
 
 def proven(incident: Incident) -> Incident:
-    """Give the incident with trials in turns that agree."""
+    """Return the incident with trials in turns that agree."""
     answer = SeriesAnswer(
         key=incident.lead.series.key,
         baseline="5.0.2",

@@ -63,14 +63,14 @@ def test_a_histogram_that_cannot_be_decoded_is_told(demo: Any) -> None:
 
 @pytest.fixture(scope="module")
 def context(demo: Any) -> SiteContext:
-    """Give all that the site is made of."""
+    """Return all that the site is made of."""
     context: SiteContext = demo.context()
     return context
 
 
 @pytest.fixture
 def watched(browser: Browser) -> Iterator[chromium.Watched]:
-    """Give a page that must not complain about anything."""
+    """Yield a page that must not complain about anything."""
     with chromium.watch(browser) as page:
         yield page
         assert page.complaints == []
@@ -90,7 +90,7 @@ def read_cells(page: Page) -> list[str]:
 
 
 def tell(cell: HeatCell) -> str:
-    """Give the text of a cell as its page has it."""
+    """Return the text of a cell as its page has it."""
     found = cell.difference
     if not found:
         return f"{cell.badge.symbol} {cell.badge.word}"

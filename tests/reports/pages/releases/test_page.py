@@ -33,7 +33,7 @@ def variant_of(medians: Medians, version: str) -> Variant:
 
 
 def words_of(heat: HeatMap) -> dict[tuple[str, str, str], str]:
-    """Give the word of each cell by workload, row and column."""
+    """Return the word of each cell by workload, row and column."""
     return {
         (group.workload, row.title, column): cell.badge.word
         for group in heat.groups

@@ -38,7 +38,7 @@ TOPOLOGIES = {
 
 
 def host_facts(cores: int, *, shared: bool = False) -> tuple[Fact, ...]:
-    """Give what two server hosts and a client host recorded; shared, there is one for all."""
+    """Return what two server hosts and a client host recorded; shared, there is one for all."""
     client = "db-1" if shared else "load-1"
     servers = ("db-1",) if shared else ("db-1", "db-2")
     return (
@@ -146,7 +146,7 @@ WORKLOAD = Workload(
 
 
 def page_of(found: Reproduction, *workloads: Workload, measured: Sequence[MeasuredSetting] = ()) -> str:
-    """Give the page of a reproduction under a configuration of these workloads."""
+    """Return the page of a reproduction under a configuration of these workloads."""
     named = {one.name: one for one in workloads}
     page = render_reproduction(found, measured, topologies={}, workloads=named, caveats={})
     return page.content.decode()

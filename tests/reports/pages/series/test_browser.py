@@ -29,7 +29,7 @@ WAIT_MS = 20_000
 
 @pytest.fixture(scope="module")
 def site(make_trial: Callable[..., Trial], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Give a site of series pages alone."""
+    """Return a site of series pages alone."""
     target = tmp_path_factory.mktemp("series") / "site"
     context = make_scene(make_trial, TRIALS, target)
     bare = (SiteFile(path, b"<!doctype html>") for path in (FRONT, *map(trial_page, context.heads)))
@@ -40,7 +40,7 @@ def site(make_trial: Callable[..., Trial], tmp_path_factory: pytest.TempPathFact
 
 @pytest.fixture(scope="module")
 def wide(browser: Browser) -> Iterator[Watched]:
-    """Give one wide page, light."""
+    """Yield one wide page, light."""
     with watch(browser, "light", width=1200, height=900) as page:
         yield page
 
@@ -81,7 +81,7 @@ def marks(page: Page, colour: str = LIGHT_MARK) -> int:
 
 
 def plot_box(page: Page) -> dict[str, float]:
-    """Give where the data area of the main chart lies in the window."""
+    """Return where the data area of the main chart lies in the window."""
     page.locator("#chart").scroll_into_view_if_needed()
     box = page.locator("#chart svg .background").first.bounding_box()
     assert box is not None

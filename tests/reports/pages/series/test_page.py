@@ -25,13 +25,13 @@ POINTS = TRIALS - 2  # one is invalid, one never came
 
 @pytest.fixture(scope="module")
 def context(make_trial: Callable[..., Trial]) -> SiteContext:
-    """Give an experiment of 130 trials."""
+    """Return an experiment of 130 trials."""
     return make_scene(make_trial, TRIALS, Path("site"))
 
 
 @pytest.fixture(scope="module")
 def files(context: SiteContext) -> dict[str, SiteFile]:
-    """Give all files of its series by path."""
+    """Return all files of its series by path."""
     made = (file for batch in flatten(series.batches(context)) for file in batch.make(batch.versions))
     return {file.path: file for file in made}
 

@@ -26,7 +26,7 @@ WAIT_MS = 20_000
 
 @pytest.fixture(scope="module")
 def context(demo: Any) -> SiteContext:  # noqa: ANN401  conftest is no module
-    """Give the made-up history, a trial of it with a hostile reason."""
+    """Return the made-up history, a trial of it with a hostile reason."""
     whole: SiteContext = demo.context()
     reason = Reason(kind="start", text="</script><script>alert(1)</script> & </template><!--")
     chosen = next(one for one, head in whole.heads.items() if head.experiment == EXPERIMENT)
@@ -36,7 +36,7 @@ def context(demo: Any) -> SiteContext:  # noqa: ANN401  conftest is no module
 
 @pytest.fixture(scope="module")
 def target(context: SiteContext, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Give the file of an experiment."""
+    """Return the file of an experiment."""
     target = tmp_path_factory.mktemp("single") / "report.html"
     write_single_file(context, EXPERIMENT, target)
     return target

@@ -46,7 +46,7 @@ AT: Any = {"phase": "steady", "operation": "write"}
 
 
 def sample(metric: str, statistic: str, *values: float) -> list[Sample]:
-    """Give the value of each iteration."""
+    """Return the value of each iteration."""
     return [
         Sample(**AT, metric=metric, statistic=statistic, value=value, iteration=number)
         for number, value in enumerate(values, start=1)
@@ -68,7 +68,7 @@ def testbed(demo: Any) -> Testbed:
 
 @pytest.fixture
 def open_loop(make_trial: Callable[..., Trial], testbed: Testbed) -> Trial:
-    """Give a trial of two iterations on a schedule, on the testbed as it is configured."""
+    """Return a trial of two iterations on a schedule, on the testbed as it is configured."""
     return make_trial(
         testbed=named(testbed),
         samples=(
@@ -92,7 +92,7 @@ def open_loop(make_trial: Callable[..., Trial], testbed: Testbed) -> Trial:
 
 
 def page_of(trial: Trial, contents: Contents = NOTHING_KNOWN, previous: Trial | None = None) -> str:
-    """Give the page of a trial, which is no part of any series."""
+    """Return the page of a trial, which is no part of any series."""
     page = render_trial(
         trial, series=(), files=(), reproduce="", caveats={}, contents=contents, previous=previous
     )
@@ -105,7 +105,7 @@ def rules(trial: Trial, *testbeds: Testbed) -> dict[str, Ruled]:
 
 
 def tell(ruled: Ruled) -> tuple[str, str, str]:
-    """Give the limit, the worst value and the word of a rule."""
+    """Return the limit, the worst value and the word of a rule."""
     limit = "–" if ruled.limit is None else ruled.rule.say_limit(ruled.limit)
     return limit, ruled.rule.say(ruled.worst.value) if ruled.worst else "–", ruled.held.word
 
@@ -178,7 +178,7 @@ def test_phases_say_how_long_they_ran_and_how_their_warm_ups_ended(open_loop: Tr
 
 
 def in_turn(trial: Trial, *changes: dict[str, Any]) -> Sequence[Trial]:
-    """Give trials one after the other, each a minute after the last."""
+    """Return trials one after the other, each a minute after the last."""
     return [
         replace(
             trial,

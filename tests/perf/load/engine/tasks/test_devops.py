@@ -45,7 +45,7 @@ def make_spec(mix: dict[Operation, float]) -> LoadSpec:
 
 
 def make_session(corrupt: Callable[[int], bool] = lambda _: False) -> DevopsSession:
-    """Give a session of three nodes in memory; `corrupt` says which writes are changed, from 1."""
+    """Return a session of three nodes in memory; `corrupt` says which writes are changed, from 1."""
     nodes = [DevopsRows() for _ in range(3)]
     writes = 0
 
