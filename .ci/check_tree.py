@@ -233,7 +233,7 @@ def _check_dialect() -> Iterator[str]:
 def _check_paths() -> Iterator[str]:
     """Find names of files of the packages, in comments and docs, that do not exist."""
     named = re.compile(
-        r"(?<![\w./-])(?:perf|analysis|reports|tests)/[a-z_/]*\.(?:py|html|js|css|yaml|json)\b"
+        r"(?<![\w./-])(?:perf|analysis|reports)/[a-z_/]*\.(?:py|html|js|css|yaml|json)\b"
     )
     for pattern in ("*.py", "*.rs", "*.md", "*.yaml", "*.yml", "*.toml", "Makefile"):
         for page in _tracked(pattern):
