@@ -10,6 +10,8 @@ from analysis.detection.verdict import Outcome
 from perf.model.metrics import METRICS
 from perf.model.results import TrialStatus
 
+_HARDLY_ANYTHING = 1.0
+"""An interval that excludes only what more than doubles a measure says nothing that helps anybody."""
 _MOST_SHOWN = 4
 """Trials that were not used; the rest is on the page."""
 
@@ -55,6 +57,8 @@ def _conclude(outcome: Outcome, deciding: Sequence[MeasureResult]) -> str:
     bounds = [_excluded(one.effect) for one in deciding if one.effect is not None]
     if outcome is Outcome.INVALID or len(bounds) < len(deciding):
         return f"cannot be compared {basis}"
+    if max(bounds) >= _HARDLY_ANYTHING:
+        return f"too early to tell {basis}"
     return f"no difference of {words.percent(max(bounds))} or more {basis}"
 
 
@@ -66,12 +70,19 @@ def _describe_difference(one: MeasureResult) -> str:
         Outcome.UNCHANGED: "the same",
         Outcome.REGRESSED: "worse",
         Outcome.IMPROVED: "better",
-    }.get(one.outcome, f"no difference of {words.percent(_excluded(effect))} or more")
+    }.get(one.outcome, _say_excluded(effect))
     return (
         f"{words.value(one.before)} → {words.value(one.after)} {METRICS[one.measure.metric].unit},"
         f" {words.signed_percent(effect.relative_change)}"
         f" ({words.signed_percent(effect.low)} to {words.signed_percent(effect.high)}): {said}"
     )
+
+
+def _say_excluded(effect: Effect) -> str:
+    excluded = _excluded(effect)
+    if excluded >= _HARDLY_ANYTHING:
+        return "too early to tell"
+    return f"no difference of {words.percent(excluded)} or more"
 
 
 def _excluded(effect: Effect) -> float:

@@ -78,6 +78,7 @@ def test_where_no_difference_is_shown_the_smallest_that_is_excluded_is_said() ->
     ("outcome", "effect", "said"),
     [
         (Outcome.REGRESSED, WORSE, "worse after 3 trials of each: throughput of write, saturation"),
+        (Outcome.UNDECIDED, replace(WIDE, high=12.0), "too early to tell after 3 trials of each"),
         (Outcome.INVALID, None, "cannot be compared after 3 trials of each"),
         (Outcome.UNDECIDED, None, "cannot be compared after 3 trials of each"),
     ],
