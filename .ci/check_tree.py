@@ -41,11 +41,11 @@ regressed, improved, unchanged, undecided, send lateness, stage, ladder, search,
 client-limited, diagnostic, remark, foreign cpu, null server, self-test, intended start, highest
 load, mix
 """
-SPOKEN = ("*.md", "reports/**/*.html")
+SPOKEN = ("*.md", "reports/**/*.html", ".github/**/*.yml")
 HISTORIC = {"CHANGELOG.md"}
 DIALECT = {
     r"told": "reported",
-    r"(?<!cannot\s)tells?": "says, shows, reports",
+    r"(?<!cannot\s)(?<!can\s)(?<!to\s)tells?": "says, shows, reports",
     r"telling": "reporting",
     r"mended": "resolved, fixed",
     r"of ours": "Knickpoint's",
@@ -217,17 +217,36 @@ def _check_reference() -> Iterator[str]:
 
 
 def _check_dialect() -> Iterator[str]:
-    """Find words that a reader would have to learn, in documentation, help and page templates."""
+    """Find words that a reader would have to learn: in documentation, help, pages, workflows, messages."""
     pages = (page for pattern in SPOKEN for page in _tracked(pattern))
     texts = {page.relative_to(ROOT): _prose(page) for page in pages}
     texts = {name: text for name, text in texts.items() if name.name not in HISTORIC}
     texts |= {Path(name): text for name, text in reference.help_texts().items()}
+    for package in PACKAGES:
+        for code in _tracked(f"{package}/**/*.py"):
+            texts[code.relative_to(ROOT)] = _messages(ast.parse(code.read_text()))
     for name, text in texts.items():
         for word, better in DIALECT.items():
             spaced = word.replace(" ", r"\s+")
             for found in re.finditer(rf"(?<![\w-]){spaced}(?![\w-])", text, re.IGNORECASE):
                 line = text.count("\n", 0, found.start()) + 1
                 yield f"{name}:{line}: {found[0]!r}: plainer is: {better}"
+
+
+def _messages(tree: ast.Module) -> str:
+    """Return the strings of a module that are sentences, each on its line; docstrings are for developers."""
+    docstrings = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    lines: dict[int, str] = {}
+    for node in ast.walk(tree):
+        if (
+            isinstance(node, ast.Constant)
+            and isinstance(node.value, str)
+            and id(node) not in docstrings
+        ):
+            text = " ".join(node.value.split())
+            if " " in text and "SELECT" not in text:
+                lines[node.lineno] = f"{lines.get(node.lineno, '')} {text}"
+    return "\n".join(lines.get(line, "") for line in range(1, max(lines, default=0) + 1))
 
 
 def _check_paths() -> Iterator[str]:

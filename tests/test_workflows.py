@@ -17,7 +17,7 @@ USES = re.compile(r"uses: ([\w.-]+/[\w./-]+)@([0-9a-f]{40}) # (v\d+\.\d+\.\d+)$"
 WRITES = {
     ("command", "answer"): {"actions", "issues", "pull-requests"},
     ("comment", "comment"): {"checks", "pull-requests"},
-    ("nightly", "tell"): {"issues"},
+    ("nightly", "notify"): {"issues"},
     ("publish", "deploy"): {"id-token", "pages"},
     ("watchdog", "look"): {"issues"},
 }

@@ -52,7 +52,7 @@ class Alert:
         """Return the night on which it reached `state`."""
         told = self.confirmed_at if self.state is ChangeState.CONFIRMED else self.provisional_at
         if told is None:
-            raise ValueError(f"an alert that is {self.state} was told on no night")
+            raise ValueError(f"an alert that is {self.state} was reported on no night")
         return told
 
 

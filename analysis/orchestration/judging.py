@@ -87,7 +87,7 @@ def judge_evidence(evidence: Evidence, places: Places, catalog: Catalog, today: 
         )
     except ValueError as error:
         raise HistoryError(
-            f"{places.history}: {error}; mend or remove the bundle of this trial in {places.trials},"
+            f"{places.history}: {error}; fix or remove the bundle of this trial in {places.trials},"
             " then run: knickpoint history rebuild"
         ) from error
     if (asked := detector_cache.add_day(days, today, detector.asked)) != days:

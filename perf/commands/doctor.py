@@ -238,7 +238,7 @@ def _examine_shared_history(path: Path) -> Iterator[DoctorFinding]:
             yield _ok("shared history", f"{place.history} can be read")
     except (ConfigError, HistoryError, UsageError) as error:
         found, _, advice = str(error).partition("\n")
-        yield _missing("shared history", found, advice or "mend that: docs/shared-history.md")
+        yield _missing("shared history", found, advice or "fix that: docs/shared-history.md")
 
 
 def _absent_packages() -> dict[str, list[str]]:
@@ -311,7 +311,7 @@ def examine(data: Path, configs: Path, suite_name: str) -> Iterator[DoctorFindin
     try:
         catalog = load_catalog(configs)
     except ConfigError as error:
-        advice = "mend these; what a suite needs cannot be known before"
+        advice = "fix these; what a suite needs cannot be known before"
         yield _missing("configuration", str(error), advice)
     else:
         suite = catalog.suite(suite_name)

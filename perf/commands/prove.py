@@ -134,7 +134,7 @@ _ONE_SERVER = Topology(name=_NAME, description="one server", servers=1)
 _WORKLOAD = Workload(
     name=_NAME,
     description="nothing is measured",
-    purpose="does the product keep what is relied on?",
+    purpose="does this database meet Knickpoint's assumptions?",
     owner="Knickpoint",
     source="perf/systems/promises/",
     not_comparable="it is no workload: nothing is measured",

@@ -217,7 +217,7 @@ def _find_oddities(trial: Trial) -> Iterator[str]:
         if not fact.name.isprintable() or len(fact.name) > _LONGEST_NAME:
             yield f"setting {printable(repr(fact.name))} is too long, or cannot be printed; rename it"
         elif fact.value != fact.value.encode(errors="replace").decode():
-            yield f"setting {fact.name} holds half of a character; mend its text"
+            yield f"setting {fact.name} holds half of a character; fix its text"
     names = {
         ("system", trial.release.system),
         ("release", trial.release.version),

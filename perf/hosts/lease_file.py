@@ -158,7 +158,7 @@ def _refuse_foreign(directory: Path) -> None:
     if not is_ours or found.st_mode & stat.S_IWOTH:
         raise PermissionError(
             f"{directory} must be a directory of user {os.geteuid()}, whose it is alone to write to; "
-            "name another work_dir in the testbed, or mend this one"
+            "name another work_dir in the testbed, or fix this one"
         )
 
 

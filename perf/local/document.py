@@ -146,7 +146,7 @@ def _syntax_problem(path: Path, error: MarkedYAMLError) -> str:
     mark = error.problem_mark or error.context_mark
     where = f"{path}:{mark.line + 1}:{mark.column + 1}" if mark else str(path)
     parts = [part for part in (error.context, error.problem) if part]
-    return f"{where}: not YAML: {', '.join(parts)}; mend the syntax at this place"
+    return f"{where}: not YAML: {', '.join(parts)}; fix the syntax at this place"
 
 
 def _locate(path: Path, lines: Mapping[Steps, int], steps: Steps) -> str:

@@ -16,7 +16,7 @@ by this one, after "access failed on HOST: ", where HOST is "this host" or ADDRE
     the server refuses the account USER; check its name and password
     the server asks for an account; set access.username, and where its password is
     its certificate is not valid for ADDRESS, at which it was reached; it must name that address
-    its certificate is not vouched for by tls.ca_file PATH: WHY
+    its certificate is not signed by tls.ca_file PATH: WHY
     it refuses this client's certificate, or that there is none: WHY; check tls.certificate_file
     it does not speak TLS here: WHY; turn TLS on in the server, or remove access.tls
 
@@ -174,9 +174,7 @@ def _why_no_tls(error: OSError, tls: Tls, address: str) -> str:
         if error.verify_code in _OTHER_HOST:
             why = f"its certificate is not valid for {address}, at which it was reached"
             return f"{why}; it must name that address"
-        return (
-            f"its certificate is not vouched for by tls.ca_file {tls.ca_file}: {error.verify_message}"
-        )
+        return f"its certificate is not signed by tls.ca_file {tls.ca_file}: {error.verify_message}"
     said = getattr(error, "reason", None) or error
     if any(word in str(said) for word in _REFUSALS):
         why = f"it refuses this client's certificate, or that there is none: {said}"

@@ -244,7 +244,7 @@ def choose_commit(content: ComparisonFile, sha: str, head: str) -> tuple[str, st
         return head, ""
     return content.head.sha, (
         f"the result is about {content.head.sha[:12]}, which is not the head of the pull request, and"
-        " only --sha vouches for another commit"
+        " only --sha allows another commit"
     )
 
 

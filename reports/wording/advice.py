@@ -55,7 +55,7 @@ def advise(
         return (Step(text=text, commands=triage_command(incident.name, "expected")),)
     back = incident.came_back_after
     return (
-        *((Step(text=f"It was fixed and came back: tell {back.owner}."),) if back else ()),
+        *((Step(text=f"It was fixed and came back: inform {back.owner}."),) if back else ()),
         *_list_causes(incident, first, suite, contents, is_traced=is_traced),
         Step(text=_DECIDE, commands=triage_command(incident.name)),
     )
@@ -177,7 +177,7 @@ def say_question(incident: Incident) -> tuple[str, bool]:
         )
         return said, False
     said = (
-        f"{new.version} is the first release with it as far as can be told, but the place is "
+        f"{new.version} is the first release with it as far as is known, but the place is "
         "not certain: the chart shades where else it may lie."
     )
     return said, True

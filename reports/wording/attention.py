@@ -193,7 +193,7 @@ def view_series_resets(judgement: Judgement, tonight: Iterable[TrialHead]) -> tu
             page=links.series_page(keys[0]),
             text=f"{heading(describe_reset(chain.before[keys[0]], keys[0]))} "
             f"{count(len(keys), 'series', 'series')} {'begins' if len(keys) == 1 else 'begin'} anew; "
-            "until they have points enough, nobody can tell whether the database changed with it.",
+            "until they have points enough, it is not known whether the database changed with it.",
         )
         for keys in begun.values()
     )

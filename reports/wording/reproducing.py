@@ -92,7 +92,7 @@ def view_reproduction(changed: tuple[str, ...], *commands: str) -> ReproductionC
     look = f"git log --oneline -- {' '.join(changed)}"
     return ReproductionCommands(
         text="Some files of the configuration have another content now. Check out a revision in which"
-        " they have the hashes of this page first; the page of the new trial tells whether they do."
+        " they have the hashes of this page first; the page of the new trial shows whether they do."
         " Without that, something else is measured.",
         commands="\n".join((look, "git checkout REVISION -- configs", *commands)),
     )

@@ -89,7 +89,7 @@ def test_a_hostile_result_is_refused_and_the_check_says_so(
     make_zip(forge.store / "5/comparison.zip", whole)
     done = tell(5, HEAD)
     assert done.jobs == {"comment": "failure"}, done.log
-    assert done.steps["Tell the result"] == "failure"
+    assert done.steps["Report the result"] == "failure"
     assert forge.leaked == []
     (check,) = forge.runs.values()
     assert (check["head_sha"], check["conclusion"]) == (HEAD, "failure")

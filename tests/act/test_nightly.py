@@ -25,7 +25,7 @@ def test_a_scheduled_night_is_measured_told_published_and_seen(
     runner = make_runner(is_prepared=False)
     done = runner.run("nightly.yml", "schedule", {"schedule": "17 1 * * *"})
     assert done.code == 0, done.log
-    assert done.jobs == {"night": "success", "tell": "success"}
+    assert done.jobs == {"night": "success", "notify": "success"}
     assert done.left == ()
     assert set(done.steps.values()) == {"success"}
 

@@ -196,7 +196,7 @@ def test_a_server_that_lets_nobody_in_is_one_sentence(
     monkeypatch.setenv(VARIABLE, PLANTED)
     stranger = make_authority(asking.directory / "other", "stranger").certificate
     said = asking.refusal(asking.access(tls=Tls(ca_file=str(stranger))))
-    assert said.startswith(f"{where}its certificate is not vouched for by tls.ca_file {stranger}: ")
+    assert said.startswith(f"{where}its certificate is not signed by tls.ca_file {stranger}: ")
     other = issue(asking.authority, "elsewhere", "127.0.0.9").joined(asking.directory / "other.pem")
     backend = asking.gate.backend
     with serve_gate(ADDRESS, backend, other) as (port, _):

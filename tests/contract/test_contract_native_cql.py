@@ -315,7 +315,7 @@ def test_a_guarded_server_lets_in_who_it_knows_and_says_so_to_others(
             assert said == refused("python", wrong)
         stranger = make_authority(tmp_path / "stranger", "stranger")
         told = refused("native", Access(tls=Tls(ca_file=str(stranger.certificate))))
-        assert f"not vouched for by tls.ca_file {stranger.certificate}" in told
+        assert f"not signed by tls.ca_file {stranger.certificate}" in told
         assert "cannot connect" in refused("native", None)
 
 

@@ -167,13 +167,13 @@ def explain(host: str, finding: SettingFinding, testbed: str) -> Iterator[str]:
     yield f"    why: {' '.join(setting.reason.split())}"
     if finding.state is SettingState.LACKS:
         yield (
-            f"    mend: if these hosts cannot have it, say why in configs/testbeds/{testbed}.yaml: "
+            f"    fix: if these hosts cannot have it, say why in configs/testbeds/{testbed}.yaml: "
             f"tuning: {{unavailable: {{{setting.name}: …}}}}"
         )
         return
     ways = [f"knickpoint host tune {testbed}"] if setting.apply is not None else []
     ways += [f"by hand: {' '.join(setting.by_hand.split())}"] if setting.by_hand is not None else []
-    yield f"    mend: {'; '.join(ways)}"
+    yield f"    fix: {'; '.join(ways)}"
 
 
 def describe_wanted(setting: HostSetting) -> str:

@@ -90,7 +90,7 @@ def read_behaviour(settings: Mapping[str, JsonValue], where: str) -> Behaviour:
     except ValidationError as error:
         for one in error.errors():
             name = ".".join(map(str, one["loc"]))
-            problems.append(f"{where}: {name} is {one['input']!r}: {one['msg']}; mend or remove it")
+            problems.append(f"{where}: {name} is {one['input']!r}: {one['msg']}; fix or remove it")
     else:
         problems += [f"{where}: {problem}" for problem in _contradictions(behaviour)]
         if not problems:

@@ -167,7 +167,7 @@ class _Line:
             rest = data[whole:]
             for number, status, rows, size in ANSWER.iter_unpack(data[:whole]):
                 is_done = status == Status.DONE
-                self._end(number, None if is_done else Refused("as it was told to"), (rows, size))
+                self._end(number, None if is_done else Refused("as its behaviour says"), (rows, size))
             self._expire()
         self._ended = failure
         for number in tuple(self._waiting):

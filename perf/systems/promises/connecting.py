@@ -42,7 +42,7 @@ def _name_nobody(reach: Reach) -> str:
         except Exception as error:  # noqa: BLE001  any driver's
             kind = reach.session.classify(error)
         else:
-            kind = "a connection to nobody"
+            kind = "a connection to a port without a listener"
     require(re.fullmatch(r"timeouts|error:[\w-]+", kind) is not None, kind)
     return kind
 
@@ -55,6 +55,6 @@ def _name_the_unknown(reach: Reach) -> str:
 
 PROMISES: tuple[Promise[Reach], ...] = (
     Promise("connecting changes no data", _change_no_data, reads_back=False),
-    Promise("nobody listening is an error with a name", _name_nobody, reads_back=False),
+    Promise("a port without a listener is a named error", _name_nobody, reads_back=False),
     Promise("an unknown error keeps its name", _name_the_unknown, reads_back=False),
 )

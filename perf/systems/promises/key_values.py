@@ -38,7 +38,7 @@ def _create_schema_again(session: KeyValueSession) -> str:
 
 def _know_no_stranger(session: KeyValueSession) -> str:
     found = session.get("nobody")
-    require(found is None, f"{found!r:.200} under a key that nobody wrote")
+    require(found is None, f"{found!r:.200} under a key that was not written")
     return "no record"
 
 

@@ -133,7 +133,7 @@ class IncidentRow:
     position: Annotated[int, _column("position of the lead's first point after")]
     changes: Annotated[int, _column("how many change points it joins")]
     triage: Annotated[str, _column("state that somebody wrote into triage.yaml; empty if none")]
-    owner: Annotated[str, _column("whose it is by triage.yaml; empty if nobody's")]
+    owner: Annotated[str, _column("whose it is by triage.yaml; empty if it has no owner")]
     page: Annotated[str, _column("its page, relative to the root of the site")]
 
 

@@ -354,7 +354,7 @@ def count_troubles_in_turns(heads: Sequence[TrialHead]) -> str:
         return ""
     be = "was" if troubled == 1 else "were"
     counted = count(troubled, "trial")
-    return f"{counted} that took turns failed or {be} invalid as well; their comparison tells of them."
+    return f"{counted} that took turns failed or {be} invalid as well; their comparison lists them."
 
 
 def _by_time(context: SiteContext) -> tuple[TrialHead, ...]:

@@ -105,7 +105,7 @@ def _how(one: Explanation, incident: Incident, experiment: str) -> str:
         return "Let old and new settings take turns on the same hosts: this page has the commands."
     again = f"measure {release} of {experiment} again"
     otherwise = (
-        f"Set it back on the host and {again}; a sentinel measured before and after tells as well."
+        f"Set it back on the host and {again}; a sentinel measured before and after shows it as well."
     )
     ways = (way for name, way in _WAYS.items() if one.name.startswith(name))
     return next(ways, otherwise).format(again=again, release=release, old=one.before or NOTHING)
@@ -152,7 +152,7 @@ def _describe_apart(incident: Incident) -> str:
             return "Measure more nights: the sentinel that is measured there cannot tell yet."
         return (
             "Measure a sentinel on the nights of this experiment; once it has points on both sides "
-            "of a change it tells."
+            "of a change it can tell."
         )
     return "Let both releases take turns on the same hosts: this page has the command."
 

@@ -158,7 +158,7 @@
     if (own.isWatch) said.push("What watches the testbed is read in the order of time.");
     if (built.hasHiddenGaps) said.push("Its change points lie between releases, which take turns on the calendar: see them by release.");
     if (hasLines && now.by === "release" && now.zoom) said.push("The zoom is of this line alone.");
-    if (built.farReferences) said.push("A published figure lies outside of the chart: it is told below.");
+    if (built.farReferences) said.push("A published figure lies outside of the chart: it is listed below.");
     return said.join(" ");
   };
 

@@ -230,7 +230,7 @@ def _carry(file: SiteFile, paths: Collection[str]) -> _Page:
     text = file.content.decode()
     main, title = _MAIN.search(text), _TITLE.search(text)
     if main is None or title is None:
-        raise ValueError(f"{file.path} is no page of ours")
+        raise ValueError(f"{file.path} is not a page of this site")
 
     def turn(link: re.Match[str]) -> str:
         path, _, fragment = html.unescape(link["href"]).partition("#")

@@ -77,7 +77,10 @@ def summarize_testbed(judgement: Judgement, settings: Detection) -> str:
     """Describe how many series watch the testbed, and in how many of them a step was seen."""
     watched = judgement.watched
     if not watched:
-        return "No canary or sentinel has been measured yet: nothing tells the testbed's changes apart."
+        return (
+            "No canary or sentinel has been measured yet, so a change of the testbed would look like one "
+            "of the database."
+        )
     moved = sum(bool(one.change_points) for one in watched)
     short = sum(is_short(one, settings) for one in watched)
     has = "has" if short == 1 else "have"

@@ -178,8 +178,10 @@ def write_trials(scale: float, pool: ProcessPoolExecutor) -> Iterator[str]:
     yield "|---:|---|---:|---:|---:|---:|---:|---:|---:|"
     for place, effect in enumerate(EFFECTS):
         equal, slower = found[2 * place : 2 * place + 2]
-        # The level at which its interval misses as often as ours did, on each side.
-        missed = (1 - equal.covered / len(equal.trials)) / 2
+        # The level at which its interval misses as often as ours did, on each side; at least once,
+        # since no number of trials reaches a level of zero.
+        compared = len(equal.trials)
+        missed = max(compared - equal.covered, 1) / compared / 2
         told, unchanged = slower.share(Outcome.REGRESSED), equal.share(Outcome.UNCHANGED)
         alike = trials_for(effect, missed, told, unchanged)
         whole = 4 * math.ceil(alike / 4)

@@ -149,7 +149,7 @@ def test_tuning_lists_what_only_a_person_can_do(hosts: Mapping[str, ToyHost], tm
     done = run(tmp_path, "tune", "rack")
     assert isinstance(done.exception, HostUnfit)
     assert "db1: memory: 60 → 1" in done.output
-    assert "mend: by hand: buy a disk" in str(done.exception)
+    assert "fix: by hand: buy a disk" in str(done.exception)
 
 
 @pytest.mark.usefixtures("hosts")

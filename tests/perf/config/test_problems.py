@@ -219,7 +219,7 @@ def test_problems_of_all_files_are_told_together(root: Path, edit: Edit) -> None
         "instead, in seconds\n"
         "  configs/workloads/read.yaml:18: seed is -1; it must be at least 0\n"
         "  configs/systems/fake/default.yaml:1:10: not YAML: while parsing a flow node, expected the "
-        "node content, but found '<stream end>'; mend the syntax at this place\n"
+        "node content, but found '<stream end>'; fix the syntax at this place\n"
         "  configs/suites/tiny.yaml:10: experiments[0].releases[1] is 1.1, a number; write it in "
         'quotes: "1.1"\n'
         "  configs/detection.yaml: cannot be read (No such file or directory); check the file"

@@ -302,5 +302,5 @@ def test_engines_log_in_over_tls_and_say_what_is_wrong(
     )
     stranger = make_authority(tmp_path / "other", "stranger").certificate
     assert refusal(replace(right.access, tls=Tls(ca_file=str(stranger)))).startswith(
-        f"{where}its certificate is not vouched for by tls.ca_file {stranger}: "
+        f"{where}its certificate is not signed by tls.ca_file {stranger}: "
     )

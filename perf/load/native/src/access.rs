@@ -144,7 +144,7 @@ pub fn explain_tls(tls: &Tls, place: &str, error: &rustls::Error) -> String {
         ),
         (None, rustls::Error::InvalidCertificate(why)) => {
             let path = tls.ca_file.display();
-            format!("its certificate is not vouched for by tls.ca_file {path}: {why}")
+            format!("its certificate is not signed by tls.ca_file {path}: {why}")
         }
         (
             None,

@@ -173,7 +173,7 @@ def test_each_planted_drift_is_found_alone_and_with_all_others(
         machine.mend(name)
         assert list(complaints(said)) == [name]
         assert "why: " in said
-        assert "mend: knickpoint host tune planted" in said
+        assert "fix: knickpoint host tune planted" in said
     for name in names:
         machine.drift(name)
     found = complaints(check())

@@ -83,10 +83,10 @@ def test_a_difference_says_what_is_there_what_is_wanted_why_and_how_to_mend_it()
     assert explained(SETTING, {"vm.swappiness": "60"}) == (
         "db1: vm.swappiness is 60, wanted 1\n"
         "    why: because of that\n"
-        "    mend: knickpoint host tune rack"
+        "    fix: knickpoint host tune rack"
     )
     by_hand = replace(SETTING, apply=None, by_hand="set it in\nthe firmware")
-    assert "mend: by hand: set it in the firmware" in explained(by_hand, {"vm.swappiness": "60"})
+    assert "fix: by hand: set it in the firmware" in explained(by_hand, {"vm.swappiness": "60"})
 
 
 def test_a_setting_that_is_not_there_says_how_to_declare_it() -> None:

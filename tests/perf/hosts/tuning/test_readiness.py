@@ -157,7 +157,7 @@ def test_what_only_a_person_can_do_is_asked_for_before_anything_is_switched(lab:
     lab.hosts["db1"].write({"disk": "ext4"})
     said = lab.refused("eager")
     assert "db1: disk is ext4, wanted xfs" in said
-    assert "mend: by hand: buy a disk" in said
+    assert "fix: by hand: buy a disk" in said
 
 
 def test_a_setting_that_is_not_there_refuses_the_host_unless_it_is_declared(lab: Lab) -> None:

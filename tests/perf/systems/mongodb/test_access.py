@@ -89,7 +89,7 @@ def test_a_wrong_password_is_one_sentence_without_it(
 
 def test_an_authority_that_vouches_for_others_is_named(gated: Gated) -> None:
     stranger = make_authority(gated.directory / "other", "stranger")
-    with pytest.raises(AccessError, match="is not vouched for by") as caught:
+    with pytest.raises(AccessError, match="is not signed by") as caught:
         gated.connect(tls=Tls(ca_file=str(stranger.certificate)))
     assert f"tls.ca_file {stranger.certificate}: " in str(caught.value)
     assert SECRET not in "".join(traceback.format_exception(caught.value))

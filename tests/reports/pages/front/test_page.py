@@ -118,7 +118,7 @@ def test_a_row_says_what_changed_how_sure_and_what_to_do(index: dict[str, Any]) 
     ):
         assert text in html
     assert row.state == "Confirmed · database · still there"
-    assert row.owner == "nobody yet"
+    assert row.owner == "no owner yet"
     (step,) = row.steps
     assert step.text.startswith("Make sure: an interleaved comparison")
     assert step.commands.startswith(
@@ -165,7 +165,7 @@ def test_each_kind_of_incident_says_its_own_next_step(context: SiteContext) -> N
         .text.startswith("Wait for the next nights")
     )
     back = show_incident(context, question=None, came_back_after=TRIAGED)
-    assert (back.owner, "came back: tell ops <ops>" in back.steps[0].text) == ("ops <ops>", True)
+    assert (back.owner, "came back: inform ops <ops>" in back.steps[0].text) == ("ops <ops>", True)
     better = replace(lead, outcome=Outcome.IMPROVED)
     gain = show_incident(context, question=None, lead=better)
     assert "--state expected" in gain.steps[0].commands
