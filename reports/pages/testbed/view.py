@@ -78,8 +78,8 @@ def summarize_testbed(judgement: Judgement, settings: Detection) -> str:
     watched = judgement.watched
     if not watched:
         return (
-            "No canary or sentinel has been measured yet, so a change of the testbed would look like one "
-            "of the database."
+            "No canary or sentinel has been measured yet, so a change of the testbed would look like "
+            "one of the database."
         )
     moved = sum(bool(one.change_points) for one in watched)
     short = sum(is_short(one, settings) for one in watched)
