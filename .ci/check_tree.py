@@ -217,7 +217,7 @@ def _check_reference() -> Iterator[str]:
 
 
 def _check_dialect() -> Iterator[str]:
-    """Find words that a reader would have to learn: in documentation, help, pages, workflows, messages."""
+    """Find words that a reader would have to learn, in docs, help, pages, workflows and messages."""
     pages = (page for pattern in SPOKEN for page in _tracked(pattern))
     texts = {page.relative_to(ROOT): _prose(page) for page in pages}
     texts = {name: text for name, text in texts.items() if name.name not in HISTORIC}
@@ -234,7 +234,7 @@ def _check_dialect() -> Iterator[str]:
 
 
 def _messages(tree: ast.Module) -> str:
-    """Return the strings of a module that are sentences, each on its line; docstrings are for developers."""
+    """Return the strings of a module that are sentences, each on its line, without docstrings."""
     docstrings = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     lines: dict[int, str] = {}
     for node in ast.walk(tree):

@@ -14,10 +14,11 @@ from analysis.detection.effects import relative_change
 from analysis.detection.series import Series, nights_of
 from analysis.detection.verdict import WORST_FIRST, Outcome
 from analysis.judging.drift import WatchEvidence, WatchState, is_canary
+from analysis.judging.echoes import without_echoes
 from analysis.judging.explanations import Explanation, PriceMove
 from analysis.judging.findings import may_be_older
 from analysis.judging.incidents import Incident
-from analysis.judging.judgement import JudgedSeries, Judgement, find_shortage
+from analysis.judging.judgement import JudgedSeries, Judgement, Shortage, find_shortage
 from analysis.judging.remeasurement import Reply, measure_of
 from analysis.judging.standing import (
     ChangeRemark,
@@ -60,6 +61,9 @@ _HEADLINES = {
     Outcome.UNCHANGED: "Unchanged",
 }
 
+ECHOES = ("repeats another figure", "repeat other figures")
+"""What one series that says nothing of its own does, and what several do."""
+
 
 def describe(judgement: Judgement, settings: SettingsInWords = NO_WORDS) -> Iterator[str]:
     """Describe what was found: series worst first, incidents news first, the testbed, then the verdict.
@@ -86,19 +90,29 @@ def say_judgement(judgement: Judgement) -> str:
         is_read = judgement.minimum_points is not None
         nothing = "Nothing to judge: the history holds no measured series yet"
         return nothing if is_read else "nothing has been measured yet"
-    counts = Counter(one.verdict.outcome for one in judgement.series)
-    of_all = words.counted(len(judgement.series), "series", "series")
+    own = without_echoes(judgement.series) or judgement.series
+    counts = Counter(one.verdict.outcome for one in own)
+    of_all = words.counted(len(own), "series", "series")
+    shortage = find_shortage(own, judgement.minimum_points or 0)
+    echoes = echo_words(len(judgement.series) - len(own))
     said = ", ".join(f"{counts[outcome]} {outcome}" for outcome in WORST_FIRST if counts[outcome])
-    parts = [f"{_HEADLINES[judgement.outcome]}: of {of_all}, {said}", say_shortage(judgement)]
+    said += f" ({echoes})" if echoes else ""
+    parts = [f"{_HEADLINES[judgement.outcome]}: of {of_all}, {said}", _say_shortage(shortage)]
     if judgement.asked:
         series = f"the {judgement.asked} series with enough points"
         parts.append(f"expected false alarms: {judgement.expected_false_alarms:.1g} in {series}")
     return "; ".join(filter(None, parts))
 
 
-def say_shortage(judgement: Judgement) -> str:
+def echo_words(many: int) -> str:
+    """Say how many more there are that are not counted; empty where there is none."""
+    if not many:
+        return ""
+    return f"{many:,} more only {ECHOES[0] if many == 1 else ECHOES[1]}"
+
+
+def _say_shortage(found: Shortage | None) -> str:
     """Say how many series have too few points, and about how many nights cure it; empty if none has."""
-    found = find_shortage(judgement)
     if found is None:
         return ""
     have = "1 has" if found.series == 1 else f"{found.series} have"

@@ -374,14 +374,13 @@ class Shortage:
     missing: int
 
 
-def find_shortage(judgement: Judgement) -> Shortage | None:
-    """Return how many series have too few points, if any.
+def find_shortage(judged: Iterable[JudgedSeries], minimum: int) -> Shortage | None:
+    """Return how many series have fewer points than the minimum, if any.
 
     A night measures each release of a suite once, so a series has been measured on about as many
     nights as its most-measured release has points, and gains a point per release each night.
     """
-    minimum = judgement.minimum_points or 0
-    short = [one.series for one in judgement.series if 0 < len(one.series.points) < minimum]
+    short = [one.series for one in judged if 0 < len(one.series.points) < minimum]
     nights, missing = 0, 0
     for series in short:
         of_release = Counter(point.release for point in series.points)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from analysis.detection.detection import ChangePoint, ChangeState
 from analysis.judging.description import say_price, say_reply
+from analysis.judging.echoes import split_changes
 from analysis.judging.incidents import Cause, Incident
 from analysis.orchestration.setting_words import NO_SETTINGS, ChangedSettings
 from perf.model.results import TrialHead, TrialId, TrialStatus
@@ -18,7 +19,6 @@ from reports.wording.changes import (
     triage_words,
     view_change_briefly,
 )
-from reports.wording.echoes import split_changes
 from reports.wording.wording import (
     OUTCOME_BADGES,
     STATE_BADGES,

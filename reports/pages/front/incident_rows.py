@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from analysis.detection.detection import ChangePoint, ChangeState
 from analysis.detection.effects import Effect
+from analysis.judging.echoes import split_changes
 from analysis.judging.incidents import Cause, Incident
 from analysis.judging.judgement import JudgedSeries
 from analysis.judging.rank_score import RankScore, find_interval, weigh
@@ -17,7 +18,6 @@ from reports.site.context import SiteContext
 from reports.wording import links
 from reports.wording.advice import Step, advise
 from reports.wording.changes import name_gap, say_explanation
-from reports.wording.echoes import split_changes
 from reports.wording.headline import say_headline
 from reports.wording.incidents import say_state
 from reports.wording.reproducing import Contents, find_suites, read_contents

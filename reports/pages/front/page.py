@@ -12,7 +12,9 @@ from datetime import timedelta
 from typing import Any
 
 from analysis.detection.verdict import Outcome
+from analysis.judging.description import echo_words
 from analysis.judging.deviations import Deviation, find_deviation, rank
+from analysis.judging.echoes import without_echoes
 from analysis.judging.incidents import Cause, Incident
 from analysis.judging.judgement import JudgedSeries, Judgement
 from perf.model.results import TrialHead
@@ -70,12 +72,15 @@ from reports.wording.attention import (
     view_withdrawals,
 )
 from reports.wording.changes import by_change
-from reports.wording.echoes import WHY_ECHOES, echo_words, without_echoes
 from reports.wording.incidents import say_common_moves
 from reports.wording.sensitivity import summarize_sensitivity
 from reports.wording.series_list import ExperimentGroup, experiment_of, group_series
 from reports.wording.wording import OUTCOME_BADGES, caveat_words, count
 
+WHY_ECHOES = (
+    "At saturation an operation is sent when it is meant to start, so its service time is its response "
+    "time; at steady load the throughput is the load that was offered."
+)
 _PAGES = (
     FRONT,
     links.SERIES_PAGE,

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from analysis.detection.verdict import Outcome
+from analysis.judging.echoes import without_echoes
 from analysis.judging.judgement import JudgedSeries, Judgement, find_shortage
 from analysis.judging.standing import VerdictBasis
 from perf.model.results import TrialHead, TrialStatus
@@ -12,7 +13,6 @@ from reports.pages.front.incident_rows import IncidentLine
 from reports.pages.front.trends import list_outcomes
 from reports.wording import links
 from reports.wording.attention import is_trouble
-from reports.wording.echoes import without_echoes
 from reports.wording.wording import EMPTY_BADGE, OUTCOME_BADGES, Badge, count, sentence
 
 _WORDS = {Outcome.UNDECIDED: "Cannot tell yet", Outcome.INVALID: "Cannot tell"}
@@ -61,7 +61,7 @@ def has_no_verdict(judgement: Judgement) -> bool:
 
 def find_progress(judgement: Judgement) -> Progress | None:
     """Return how many points the shortest series has of those that it needs; None if none is short."""
-    shortage = find_shortage(judgement)
+    shortage = find_shortage(judgement.series, judgement.minimum_points or 0)
     if shortage is None:
         return None
     points = min(len(one.series.points) for one in judgement.series if one.series.points)

@@ -14,7 +14,9 @@ from analysis.bisecting.record import BisectionRecord
 from analysis.bisecting.words import say_chance
 from analysis.detection.detection import ChangePoint
 from analysis.detection.series import Point, nights_of
+from analysis.judging.description import echo_words
 from analysis.judging.drift import WatchEvidence, WatchState, is_canary
+from analysis.judging.echoes import split_changes
 from analysis.judging.incidents import Cause, Incident
 from analysis.judging.judgement import JudgedSeries
 from analysis.judging.remeasurement import CONFIG, RemeasurementQuestion, compare_command
@@ -37,7 +39,6 @@ from reports.wording.changes import (
     triage_words,
     view_change_briefly,
 )
-from reports.wording.echoes import echo_words, split_changes
 from reports.wording.incidents import (
     describe_missing,
     describe_movement,

@@ -6,6 +6,7 @@ from functools import partial
 from itertools import islice
 from typing import TypeAlias, cast
 
+from analysis.judging.echoes import without_echoes
 from analysis.judging.findings import REPLAYED_NIGHTS
 from perf.model.results import Trial
 from reports.pages.nights.moves import HEADLINES, ConfigMove, Offsets, find_config_moves, find_offsets
@@ -21,7 +22,6 @@ from reports.site.context import SiteContext, digest
 from reports.site.rendering import render
 from reports.site.writing import Batch, LazyBatches, SiteFile, batch_of
 from reports.wording.attention import view_missing
-from reports.wording.echoes import without_echoes
 from reports.wording.links import NIGHTS_PAGE
 from reports.wording.wording import NOTHING, join_caveats, percent, quantity
 

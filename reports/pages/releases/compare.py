@@ -10,6 +10,7 @@ from typing import Any
 
 from analysis.comparing.results import ComparisonResult
 from analysis.detection.effects import MEDIAN_COST
+from analysis.judging.description import ECHOES
 from perf.history.distributions import Recording
 from perf.model.metrics import METRICS, Better
 from perf.model.results import SeriesKey, TrialHead, TrialId
@@ -44,7 +45,6 @@ from reports.site.context import SiteContext, digest
 from reports.site.rendering import render, to_script
 from reports.site.writing import Batch, SiteFile
 from reports.wording import links
-from reports.wording.echoes import ECHOES
 from reports.wording.links import COMPARE_PAGE, data_path, times_data, variant_data
 from reports.wording.markdown import clean
 from reports.wording.reproducing import find_suites

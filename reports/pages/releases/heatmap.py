@@ -5,11 +5,11 @@ from dataclasses import dataclass, replace
 from functools import cache
 from itertools import groupby
 
+from analysis.judging.description import echo_words
 from perf.model.metrics import METRICS
 from perf.model.results import SeriesKey
 from perf.model.rules import Detection
 from reports.pages.releases.medians import MedianDifference, MedianStatus, VariantValues, compare
-from reports.wording.echoes import echo_words
 from reports.wording.measures import change_words
 from reports.wording.wording import (
     NOTHING,

@@ -22,11 +22,11 @@ from analysis.detection.detection import ChangePoint, ChangeState
 from analysis.detection.effects import Effect, error_of_middle, relative_change
 from analysis.detection.noise import Noise, degrees_of_freedom
 from analysis.detection.series import Point, position
+from analysis.judging.echoes import find_echoes
 from analysis.judging.judgement import JudgedSeries
 from perf.model.metrics import METRICS, Better
 from perf.model.results import Named, Purpose, Release, SeriesKey, TrialHead, TrialId, TrialStatus
 from perf.model.rules import Detection
-from reports.wording.echoes import find_echoes
 
 CONFIDENCE = 0.99
 """Of the intervals: of a hundred equal pairs, one seems to differ."""

@@ -8,6 +8,7 @@ from functools import partial
 from analysis.detection.detection import ChangePoint, ChangeState
 from analysis.detection.series import Point, position
 from analysis.detection.verdict import Outcome
+from analysis.judging.echoes import split_changes
 from analysis.judging.incidents import Cause, Incident
 from perf.model.results import Release, TrialHead
 from reports.pages.nights.view import count_statuses
@@ -18,7 +19,6 @@ from reports.site.context import SiteContext, digest
 from reports.site.rendering import render
 from reports.site.writing import Batch, SiteFile
 from reports.wording.attention import Attention, view_incidents
-from reports.wording.echoes import split_changes
 from reports.wording.links import RELEASES_PAGE, release_page
 from reports.wording.wording import CAUSE_BADGES, OUTCOME_BADGES, Badge, count, join_caveats
 

@@ -16,6 +16,7 @@ from urllib.parse import unquote
 from markupsafe import Markup
 
 from analysis.detection.series import Series
+from analysis.judging.echoes import without_echoes
 from perf.local import disk
 from perf.model.errors import SiteError, UsageError
 from reports.pages.front.experiments import view_experiments
@@ -27,7 +28,6 @@ from reports.site.context import SiteContext
 from reports.site.rendering import render, static_files
 from reports.site.writing import Batch, LazyBatches, SiteFile, flatten
 from reports.wording.attention import view_incidents
-from reports.wording.echoes import without_echoes
 from reports.wording.links import in_file, incident_page
 from reports.wording.series_list import ExperimentGroup, group_series
 from reports.wording.wording import (

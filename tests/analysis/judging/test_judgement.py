@@ -275,7 +275,8 @@ def test_the_overall_sentence_tells_how_many_nights_are_missing(make_observation
         "Cannot tell yet: of 2 series, 2 undecided;"
         " 2 have fewer than 6 points (1 night so far, about 2 more needed)"
     )
-    shortage = find_shortage(judge(make_observations([1.0] * 4, per_release=2), SETTINGS, DETECTOR))
+    judgement = judge(make_observations([1.0] * 4, per_release=2), SETTINGS, DETECTOR)
+    shortage = find_shortage(judgement.series, 6)
     assert shortage == Shortage(series=1, minimum=6, nights=2, missing=1)
 
 

@@ -11,14 +11,6 @@ from analysis.judging.judgement import JudgedSeries
 from perf.model.metrics import RESPONSE_TIME, SERVICE_TIME, THROUGHPUT
 from perf.model.results import SeriesKey
 
-WHY_ECHOES = (
-    "At saturation an operation is sent when it is meant to start, so its service time is its response "
-    "time; at steady load the throughput is the load that was offered."
-)
-
-ECHOES = ("repeats another figure", "repeat other figures")
-"""What one of them does, and what several do."""
-
 
 def find_echoes(judged: Iterable[JudgedSeries]) -> frozenset[SeriesKey]:
     """Return the series that cannot differ from another series, or from the load that was offered.
@@ -70,10 +62,3 @@ def split_changes(incident: Incident) -> tuple[tuple[ChangePoint, ...], tuple[Ch
         owner = first.setdefault(_response_time(key) if key in twins else key, key)
         (own if owner == key else echoes).append(change)
     return tuple(own), tuple(echoes)
-
-
-def echo_words(many: int) -> str:
-    """Describe how many more there are that are not counted; empty where there is none."""
-    if not many:
-        return ""
-    return f"{many:,} more only {ECHOES[0] if many == 1 else ECHOES[1]}"

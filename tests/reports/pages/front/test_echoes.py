@@ -7,12 +7,13 @@ from typing import Any
 import pytest
 
 from analysis.detection.verdict import Outcome
+from analysis.judging.description import echo_words, say_judgement
+from analysis.judging.echoes import find_echoes, split_changes, without_echoes
 from analysis.judging.judgement import JudgedSeries
 from perf.model.results import SeriesKey
 from reports.pages.front.page import show_all_series
 from reports.pages.front.trends import list_outcomes
 from reports.site.rendering import render
-from reports.wording.echoes import echo_words, find_echoes, split_changes, without_echoes
 from reports.wording.incidents import describe_movement
 from reports.wording.series_list import group_series
 
@@ -50,6 +51,14 @@ def test_a_service_time_is_an_echo_where_its_values_are_those_of_the_response_ti
         assert find_echoes([response, one]) == set()
     assert find_echoes([twin]) == set()
     assert find_echoes(rename(one, phase="steady") for one in (response, twin)) == set()
+
+
+def test_the_terminal_counts_them_apart(
+    demo: Any, response: JudgedSeries, twin: JudgedSeries
+) -> None:
+    said = say_judgement(replace(demo.judgement, series=(response, twin), asked=0))
+    assert said == "Regressed: of 1 series, 1 regressed (1 more only repeats another figure)"
+    assert "of 1 series" in say_judgement(replace(demo.judgement, series=(twin,)))
 
 
 def test_an_offered_throughput_is_an_echo_until_the_database_cannot_bear_it(
