@@ -135,8 +135,8 @@ def run_comparison(
 
     A comparison of the same question that was cut short is resumed. `trusted` are the measures that
     decide; without them those of `settings.comparison`. `prior` are trials that took turns before and
-    count as well, in blocks of other numbers than those from 1 on. `reproduce` is the command that asks
-    the same again.
+    count as well, in blocks of other numbers than those from 1 on; a pair of block 1 is half of it, and
+    is not measured again. `reproduce` is the command that asks the same again.
 
     Raises:
         BundleError: the plan of a comparison cannot be read.
@@ -153,7 +153,10 @@ def run_comparison(
         plan, is_resumed = open_plan(pairing, artifacts, job.places, datetime.now(UTC))
         how = "resumed" if is_resumed else "new"
         job.progress.heading(f"comparison {plan.id} ({how}): {sides[0].label} against {sides[1].label}")
-        course = ComparisonRun(plan=plan, pairing=pairing, artifacts=artifacts, job=job)
+        opening = tuple(one for one in prior if one.block == 1)
+        course = ComparisonRun(
+            plan=plan, pairing=pairing, artifacts=artifacts, job=job, opening=opening
+        )
         taken, ended = _take_turns(course, inquiry, budget, prior)
         result = _conclude(course, inquiry, (*prior, *taken), ended, reproduce)
         durable.write(job.places.comparisons / plan.id / RESULT, write_result(result))
@@ -265,7 +268,7 @@ def _find_end(
             return "given up, since what was left of the budget would not decide it,"
     if is_used_up:
         return f"the budget of {words.counted(budget.trials, 'trial', 'trials')} was used up"
-    if spent_s + spent_s / blocks > budget.minutes * 60:
+    if spent_s * (1 + TURNS / len(taken)) > budget.minutes * 60:
         return f"the {budget.minutes:g} minutes allow no further block"
     return ""
 
@@ -274,7 +277,8 @@ def _expect(course: ComparisonRun, taken: Sequence[Taken], budget: Budget) -> No
     deployment = course.pairing.baseline.deployment
     each_s = _seconds(taken) / len(taken) if taken else planned_s(deployment)
     left = budget.after(len(taken), _seconds(taken))
-    turns = max(TURNS, left.trials // TURNS * TURNS)
+    half = 0 if taken else len(course.opening)
+    turns = half + max(TURNS, (left.trials - half) // TURNS * TURNS)
     course.job.progress.expect(min(turns * each_s, max(left.minutes * 60, TURNS * each_s)))
 
 

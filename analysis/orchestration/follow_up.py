@@ -35,7 +35,7 @@ from perf.jobs.measuring import Job
 from perf.model.design import Experiment, Suite
 from perf.model.errors import KnickpointError
 from perf.model.nights import Night
-from perf.model.results import TURNS, Purpose, Trial, TrialStatus
+from perf.model.results import SIDES, TURNS, Purpose, Trial, TrialStatus
 from perf.model.shown import format_duration
 from perf.systems import registry
 
@@ -103,11 +103,12 @@ class FollowedUp:
 
 
 def compare_releases(tonight: CurrentNight) -> tuple[FollowedUp, tuple[ComparisonResult, ...]]:
-    """Measure the first and the last release of each experiment side by side, one block a night.
+    """Measure the first and the last release of each experiment side by side.
 
     Nights that measured both count as well, and so do the blocks of earlier nights: each night adds to
-    what is known. Returns what came of it, and the comparisons of this night; what was measured before
-    the night was interrupted is not measured again.
+    what is known. Where there is time for it, the trials of this night are half of the first block.
+    Returns what came of it, and the comparisons of this night; what was measured before the night was
+    interrupted is not measured again.
 
     Raises:
         InputError: the result of a comparison is not one.
@@ -143,22 +144,26 @@ def compare_releases(tonight: CurrentNight) -> tuple[FollowedUp, tuple[Compariso
             )
         )
         what = f"{experiment.name}, {first} and {last}"
-        measure = partial(_compare_releases, job, pairing, left_s, trial_s, command)
+        measure = partial(_compare_releases, tonight, pairing, left_s, trial_s, command)
         if result := done.attempt(what, command, left_s, trial_s, measure, fewest_blocks=1):
             results.append(result)
     return done, tuple(results)
 
 
 def _compare_releases(
-    job: Job, pairing: Pairing, left_s: float, trial_s: float, command: str
+    tonight: CurrentNight, pairing: Pairing, left_s: float, trial_s: float, command: str
 ) -> ComparisonResult:
-    blocks = min(int(left_s / trial_s), job.catalog.detection.comparison.trials) // TURNS
+    job = tonight.job
+    turns = min(int(left_s / trial_s), job.catalog.detection.comparison.trials)
+    opening = tonight.night.id if turns >= len(SIDES) + TURNS else ""
+    prior = find_past_turns(job, pairing, fetch_sides(job, pairing), opening=opening)
+    half = sum(one.block == 1 for one in prior)
     return run_comparison(
         job,
         pairing,
-        Budget(trials=blocks * TURNS, minutes=left_s / 60),
+        Budget(trials=half + (turns - half) // TURNS * TURNS, minutes=left_s / 60),
         looker=_look_on,
-        prior=find_past_turns(job, pairing, fetch_sides(job, pairing)),
+        prior=prior,
         reproduce=command,
     )
 
@@ -171,7 +176,7 @@ def _look_on(blocks: Sequence[Block], rule: StoppingRule, seed: int) -> InterimA
 
 
 def confirm(suspects: Sequence[SuspectedChange], tonight: CurrentNight) -> FollowedUp:
-    """Measure provisional changes again, the most relevant first, while the suite's minutes last.
+    """Measure suspected changes again, the most relevant first, while the suite's minutes last.
 
     What was measured for this night before it was interrupted counts, and is not measured again.
 

@@ -9,8 +9,8 @@ their bundles, whose ids follow from the plan.
 
 A question half answered is not asked anew: trials of the past count as turns, too. Those of an earlier
 comparison of the same question took turns already. And a night that measured both releases, everything
-else equal by hash, on the same hosts is a block of one trial each. Only completed trials count, and
-only where what is said of them from the start is said of the side.
+else equal by hash, on the same hosts is a block of one trial each, or half of the block that follows at
+once. Only completed trials count, and only where what is said of them from the start is said of the side.
 """
 
 import random
@@ -45,7 +45,7 @@ _ORDERS: tuple[tuple[SideName, ...], ...] = (
     ("baseline", "candidate", "candidate", "baseline"),
     ("candidate", "baseline", "baseline", "candidate"),
 )
-_PAIRS = (("1", "ab", slice(0, 2)), ("2", "cd", slice(2, 4)))
+_PAIRS: tuple[tuple[str, str, slice], ...] = (("1", "ab", slice(0, 2)), ("2", "cd", slice(2, 4)))
 _TOGETHER = timedelta(minutes=30)
 """The two trials of a pair are no pair any more where an interruption parted them for longer."""
 PLANTED = "planted"
@@ -230,12 +230,13 @@ def read_plans(places: Places) -> tuple[ComparisonPlan, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComparisonRun:
-    """A comparison under way."""
+    """A comparison under way. `opening` is a pair, in its order, that is half of block 1 already."""
 
     plan: ComparisonPlan
     pairing: Pairing
     artifacts: Artifacts
     job: Job
+    opening: tuple[Taken, ...] = ()
 
     def measure_block(self, block: int) -> Iterator[Taken]:
         """Measure what is missing of a block, counted from 1, and give each of its trials in turn.
@@ -250,8 +251,12 @@ class ComparisonRun:
 
         """
         order = _ORDERS[random.Random(f"{self.plan.seed}.{block}").randrange(len(_ORDERS))]  # noqa: S311  an order, no secret
+        missing = _PAIRS
+        if block == 1 and self.opening:
+            sides = tuple(one.side for one in self.opening)
+            order, missing = sides + sides[::-1], _PAIRS[1:]
         broken = []
-        for pair, letters, places in _PAIRS:
+        for pair, letters, places in missing:
             turns = tuple(zip(letters, order[places], strict=True))
             taken: list[Taken] = []
             for letter, side in turns:
@@ -298,19 +303,26 @@ class ComparisonRun:
 
 
 def find_past_turns(
-    job: Job, pairing: Pairing, artifacts: Artifacts, *, with_nights: bool = True
+    job: Job,
+    pairing: Pairing,
+    artifacts: Artifacts,
+    *,
+    with_nights: bool = True,
+    opening: str = "",
 ) -> tuple[Taken, ...]:
     """Find the turns that were taken before, oldest block first; without nights, those of comparisons.
 
-    Those of a comparison that is about to be resumed are its own, and not among them. A damaged bundle
-    is told of and left out.
+    Those of a comparison that is about to be resumed are its own, and not among them. The pair of the
+    night `opening`, if it has just ended, is the first of block 1. A damaged bundle is left out, and
+    reported.
 
     Raises:
         BundleError: the plan of a comparison is none.
 
     """
     question = question_hash(pairing, artifacts)
-    resumed = find_unfinished(question, pairing, job.places, datetime.now(UTC))
+    now = datetime.now(UTC)
+    resumed = find_unfinished(question, pairing, job.places, now)
     plans = [
         plan for plan in read_plans(job.places) if plan.question_sha256 == question and plan != resumed
     ]
@@ -320,10 +332,21 @@ def find_past_turns(
         *(block for plan in plans for block in _blocks_of(plan, pairing, trials)),
     ]
     blocks.sort(key=_begin)
+    begins_at = resumed.started_at if resumed else now
     return tuple(
-        replace(turn, block=number)
+        replace(turn, block=1, pair="1")
+        if _opens(block, opening, begins_at)
+        else replace(turn, block=number)
         for number, block in enumerate(blocks, start=FIRST_BLOCK)
         for turn in block
+    )
+
+
+def _opens(block: Sequence[Taken], night: str, begins_at: datetime) -> bool:
+    """Return whether a block is the pair of a night that ended shortly before a comparison begins."""
+    trials = [one.trial for one in block]
+    return bool(night) and all(
+        one.night == night and begins_at - one.finished_at < _TOGETHER for one in trials
     )
 
 

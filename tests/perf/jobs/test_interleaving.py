@@ -100,6 +100,19 @@ def test_sides_take_turns_in_blocks_whose_order_the_seed_draws(
 
 
 @pytest.mark.usefixtures("statuses")
+def test_a_pair_that_was_measured_before_is_half_of_the_first_block(
+    pairing: Pairing, tmp_path: Path
+) -> None:
+    first = list(begin(pairing, Places(tmp_path / "first")).measure_block(1))[:2]
+    for opening in (first, first[::-1]):
+        course = replace(begin(pairing, Places(tmp_path / sides(opening))), opening=tuple(opening))
+        rest = list(course.measure_block(1))
+        assert sides(opening + rest) in {"ABBA", "BAAB"}
+        assert [one.pair for one in rest] == ["2", "2"]
+        assert len(list(course.measure_block(2))) == 4
+
+
+@pytest.mark.usefixtures("statuses")
 def test_trials_say_why_and_of_what_they_are(pairing: Pairing, tmp_path: Path) -> None:
     planted = Reason(kind="planted", text="a handicap")
     candidate = replace(pairing.candidate, remarks=(planted,))

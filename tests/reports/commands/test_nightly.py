@@ -269,6 +269,20 @@ def test_each_night_compares_its_releases_and_adds_to_what_is_known(lab: Lab) ->
     assert second.question_sha256 == first.question_sha256
 
 
+def test_with_time_for_it_the_trials_of_a_night_are_half_of_its_first_block(lab: Lab) -> None:
+    lab.configure("compare_minutes: 6")
+    # One more trial of each changes what is known, and decides nothing.
+    lab.by_night["1.0.2"] = 960.0
+    assert lab.run().exit_code == 0
+    (first,) = read_results(lab.places)
+    assert [one.block for one in first.trials] == [1, 1, 1, 1, 2, 2, 2, 2]
+    assert "".join(one.side[0] for one in first.trials[:4]) == "bccb"
+    assert [len(first.own_trials), len(lab.turns)] == [6, 6]
+    lab.run()
+    _, second = read_results(lab.places)
+    assert {one.id for one in first.trials} < {one.id for one in second.trials}
+
+
 @pytest.mark.slow
 def test_what_no_time_is_left_for_is_said_with_its_command(lab: Lab) -> None:
     lab.configure("remeasure_minutes: 7")
