@@ -161,5 +161,5 @@ def _write(output: Path | None, content: bytes) -> None:
 
 def _count(found: Sequence[FoundChange] | Sequence[Alert]) -> str:
     states = Counter(one.state for one in found)
-    confirmed, provisional = states[ChangeState.CONFIRMED], states[ChangeState.PROVISIONAL]
-    return f"{confirmed:,} confirmed and {provisional:,} provisional"
+    confirmed, suspected = states[ChangeState.CONFIRMED], states[ChangeState.PROVISIONAL]
+    return f"{confirmed:,} confirmed and {suspected:,} suspected"

@@ -182,7 +182,7 @@ def _describe_incident(incident: Incident, today: date) -> Iterator[str]:
     lead, others = incident.lead, len(incident.changes) - 1
     yield f"{incident.name}  {words.series(lead.series.key)}"
     more = f", and {words.counted(others, 'more change', 'more changes')}" if others else ""
-    yield f"    {words.movement(lead)} {words.place(lead)} ({lead.outcome}, {lead.state}){more}"
+    yield f"    {words.movement(lead)} {words.place(lead)} ({lead.outcome}, {lead.state.word}){more}"
     if incident.came_back_after is not None:
         entry = incident.came_back_after
         yield f"    CAME BACK: it was fixed in {entry.fixed_in} (entry {entry.name}, {entry.owner})"

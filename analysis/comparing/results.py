@@ -147,10 +147,14 @@ class Revision:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnobValues:
-    """One setting that differs between two revisions, with both values as JSON; empty where absent."""
+    """One setting that differs between two revisions, with both values as JSON; empty where absent.
+
+    `path` is the way to it with its file, `key` what its database calls it.
+    """
 
     __pydantic_config__ = _STRICT
     path: _Line
+    key: _Line
     before: _Line
     after: _Line
 
@@ -159,13 +163,15 @@ class KnobValues:
 class ExperimentChange:
     """An experiment whose resolved configuration differs. `text` says why it was not measured, if so.
 
-    Where it is not empty, no comparison belongs to this change.
+    Where it is not empty, no comparison belongs to this change. So many settings are not listed in
+    `knobs`, which holds the first of them: `unlisted`.
     """
 
     __pydantic_config__ = _STRICT
     suite: _Line
     experiment: _Line
     knobs: Annotated[tuple[KnobValues, ...], MaxLen(500)]
+    unlisted: int = 0
     text: _Line = ""
 
 

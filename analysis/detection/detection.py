@@ -28,6 +28,11 @@ class ChangeState(StrEnum):
     PROVISIONAL = "provisional"
     CONFIRMED = "confirmed"
 
+    @property
+    def word(self) -> str:
+        """Return what people call it; the value is what files hold."""
+        return "suspected" if self is ChangeState.PROVISIONAL else self.value
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shift:

@@ -311,7 +311,7 @@ def say_evidence(one: WatchEvidence, name: str = "") -> str:
     nights = night_span(words.night(change.last_before), words.night(change.first_after), "and")
     return (
         f"{name} {_MOVED[one.state]}: {words.movement(change)} between the nights {nights}"
-        f" ({words.p_value(change.p_value)}, {change.state})"
+        f" ({words.p_value(change.p_value)}, {change.state.word})"
     )
 
 
@@ -333,7 +333,7 @@ def name_watch(key: SeriesKey) -> str:
     if is_canary(key):
         when = key.phase.removeprefix("canary-")
         return f"{key.metric}{f' on {key.host}' if key.host else ''}, {when} each trial"
-    return f"sentinel {key.system} {key.line}, {key.workload.partition('@')[0]}: {series_words(key)}"
+    return f"sentinel {key.system} {key.line}, {key.workload_name}: {series_words(key)}"
 
 
 def say_obstacle(entry: TriageEntry, found: Obstacle) -> str:
@@ -374,7 +374,7 @@ def _describe_change(change: ChangePoint) -> str:
             words.signed_percent(change.relative_change),
             words.p_value(change.p_value),
             f"{words.points(change.points_after)} after",
-            change.state,
+            change.state.word,
         )
     )
 
@@ -385,7 +385,7 @@ def _describe_retracted(series: Series, alert: Alert, withdrawn_at: int) -> str:
     told, gone = night_name(nights[alert.told_at]), night_name(nights[withdrawn_at])
     return (
         f"retracted: {words.signed_percent(alert.relative_change)} at"
-        f" {_name(series, alert.index)}, {alert.state} {when} night {told},"
+        f" {_name(series, alert.index)}, {alert.state.word} {when} night {told},"
         f" no longer seen since night {gone}"
     )
 

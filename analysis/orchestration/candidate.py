@@ -22,6 +22,7 @@ from analysis.comparing.results import (
 )
 from analysis.detection.verdict import Outcome
 from analysis.orchestration.comparing import Budget, allow, cut, read_results, run_comparison
+from analysis.orchestration.setting_words import setting_name
 from perf.config import difference
 from perf.config.difference import ConfigDifference, Touched, hash_deployment
 from perf.config.revisions import SHORT, RevisionRange
@@ -45,7 +46,7 @@ from perf.systems import registry
 
 MOST_MEASURED = 90
 """Experiments of one candidate: what the file of its comparisons holds."""
-_MOST_KNOBS = 499
+_MOST_KNOBS = 500
 _MOST_VALUE = 600
 _MOST_SENTENCES = 99
 _LEAST_TO_ATTRIBUTE = 2 * TURNS
@@ -204,16 +205,23 @@ def _note_same(planned: Iterable[Planned]) -> Iterator[str]:
 
 def _record_change(one: Touched) -> ExperimentChange:
     knobs = tuple(record_knob(knob) for knob in one.knobs[:_MOST_KNOBS])
-    more = len(one.knobs) - len(knobs)
-    rest = (KnobValues(path=f"… and {more} more", before="", after=""),) if more else ()
     return ExperimentChange(
-        suite=one.suite, experiment=one.experiment, knobs=(*knobs, *rest), text=cut(one.why_not)
+        suite=one.suite,
+        experiment=one.experiment,
+        knobs=knobs,
+        unlisted=len(one.knobs) - len(knobs),
+        text=cut(one.why_not),
     )
 
 
 def record_knob(knob: difference.Knob) -> KnobValues:
     """Return a knob as the file has it, with values of bounded length."""
-    return KnobValues(path=cut(knob.path), before=_cut_value(knob.before), after=_cut_value(knob.after))
+    return KnobValues(
+        path=cut(knob.path),
+        key=setting_name(knob),
+        before=_cut_value(knob.before),
+        after=_cut_value(knob.after),
+    )
 
 
 def _cut_value(text: str) -> str:

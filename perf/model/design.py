@@ -501,7 +501,7 @@ class Suite:
     """The experiments of one night on one testbed, and what the night does about what it finds.
 
     `compare_minutes` bounds measuring the first and the last release of each experiment side by side,
-    beside what nights measured of both; `remeasure_minutes` measuring its provisional changes again,
+    beside what nights measured of both; `remeasure_minutes` measuring its suspected changes again,
     side by side; `bisect_minutes` the bisections that `bisect: auto` starts for each confirmed change
     with unmeasured releases inside.
     """

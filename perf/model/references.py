@@ -339,7 +339,7 @@ def references_for(key: SeriesKey, references: Iterable[Reference]) -> tuple[Ref
     Whatever its testbed, topology, config and engine are: the notes say what differs. A workload is
     known by its name, with any content hash and at any scale. What is of one host alone has none.
     """
-    workload = unscaled_name(key.workload.partition("@")[0])
+    workload = unscaled_name(key.workload_name)
     return tuple(
         one
         for one in references

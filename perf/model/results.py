@@ -267,6 +267,11 @@ class SeriesKey:
     statistic: str
     host: str = ""
 
+    @property
+    def workload_name(self) -> str:
+        """Return the name of the workload, whatever its content is."""
+        return self.workload.partition("@")[0]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observation:

@@ -40,7 +40,7 @@ def nightly(suite_name: str, data: Path, configs: Path | None, site_url: str) ->
     \b
     compare_minutes     so long the night measures the first and the last release of each experiment
                         interleaved; nights before it count as well, so that each night says more.
-    remeasure_minutes   so long the night measures its provisional changes again before it
+    remeasure_minutes   so long the night measures its suspected changes again before it
                         reports them: the releases on both sides, interleaved on the same hosts,
                         the most relevant change first. That confirms a change, or rules it out.
     bisect: auto        a confirmed change between two releases that has unmeasured ones inside is

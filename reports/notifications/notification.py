@@ -62,7 +62,7 @@ class NotificationStatus(StrEnum):
 
 
 STANDING_BADGES = {
-    NotificationStatus.PROVISIONAL: Badge(kind="unsure", symbol="?", word="Provisional"),
+    NotificationStatus.PROVISIONAL: Badge(kind="unsure", symbol="?", word="Suspected"),
     NotificationStatus.CONFIRMED: Badge(kind="calm", symbol="●", word="Confirmed"),
     NotificationStatus.MENDED: Badge(kind="good", symbol="✓", word="Resolved"),
     NotificationStatus.DECIDED: Badge(kind="calm", symbol="✎", word="Decided"),
@@ -230,7 +230,7 @@ def _find_alert(change: ChangePoint, own: JudgedSeries) -> Alert | None:
 def _describe_alert(alert: Alert, series: Series) -> Iterator[StepOfStory]:
     nights = nights_of(series)
     for number, told in (
-        (alert.provisional_at, "Reported as provisional"),
+        (alert.provisional_at, "Reported as suspected"),
         (alert.confirmed_at, "Reported as confirmed"),
         (alert.withdrawn_at, "Withdrawn"),
     ):
@@ -258,7 +258,7 @@ def _view_retracted(
         experiment=experiment_of(judged, by_id),
         between=name_span(before, after),
         cause="",
-        summary=sentence(f"{moved}, {name_span(before, after)}, was reported as {alert.state}"),
+        summary=sentence(f"{moved}, {name_span(before, after)}, was reported as {alert.state.word}"),
         advice=_ADVICE[NotificationStatus.WITHDRAWN],
         command="",
         page=f"{links.series_page(key)}#withdrawn",

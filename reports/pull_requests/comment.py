@@ -340,28 +340,30 @@ def _settings(content: ComparisonFile) -> Iterator[CommentPart]:
 
     A few that changed together are seen at once: the verdict says only how many. More are folded.
     """
-    groups: dict[tuple[KnobValues, ...], list[str]] = {}
+    groups: dict[tuple[tuple[KnobValues, ...], int], list[str]] = {}
     for one in content.changes:
         if one.knobs:
-            groups.setdefault(one.knobs, []).append(one.experiment)
-    listed = sum(map(len, groups))
+            groups.setdefault((one.knobs, one.unlisted), []).append(one.experiment)
+    listed = sum(len(knobs) + unlisted for knobs, unlisted in groups)
     is_partial = len(content.changes) != len(content.comparisons)
     is_in_table = len(groups) == 1 and 0 <= listed - len(content.attributions) <= _MOST_LISTED
     if not is_partial and (listed <= 1 or (content.attributions and is_in_table)):
         return
     if len(groups) == 1 and 1 < listed <= _MOST_SHOWN and not content.attributions and not is_partial:
-        (knobs,) = groups
+        ((knobs, _),) = groups
         moved = {one.outcome for one in content.comparisons} & {Outcome.REGRESSED, Outcome.IMPROVED}
         which = "; `--attribute` finds which of them does it" if moved else ""
         lines = [f"- {code(knob_words(knob), _MOST_REASON)}" for knob in knobs]
         yield CommentPart(opening=f"**Changed together{which}**\n", lines=tuple(lines))
         return
     lines = []
-    for knobs, experiments in groups.items():
+    for (knobs, unlisted), experiments in groups.items():
         names = ", ".join(code(name, _MOST_NAME) for name in experiments[:_MOST_TOUCHED])
         more = len(experiments) - _MOST_TOUCHED
         lines.append(f"- {names}{f' and {more} more' if more > 0 else ''}")
         lines += [f"  - {code(knob_words(knob), _MOST_REASON)}" for knob in knobs]
+        if unlisted:
+            lines.append(f"  - and {unlisted:,} more")
     if lines:
         yield _fold(f"Changed settings ({listed})", lines)
 

@@ -35,7 +35,7 @@ def series_stem(key: SeriesKey) -> str:
     """Return a readable file stem that is unique to the key: the slug may collide, the hash tells."""
     # No host adds nothing, so that such pages keep the addresses that they always had.
     identity = "\0".join(str(part) for part in dataclasses.astuple(key)).removesuffix("\0")
-    readable = (key.system, key.topology, key.workload.partition("@")[0], key.phase)
+    readable = (key.system, key.topology, key.workload_name, key.phase)
     return _stem(" ".join((*readable, key.operation, key.metric, key.statistic, key.host)), identity)
 
 

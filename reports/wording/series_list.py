@@ -139,4 +139,4 @@ def experiment_of(judged: JudgedSeries, by_id: Mapping[TrialId, TrialHead]) -> s
     key, points = judged.series.key, judged.series.points
     if points:
         return by_id[points[-1].trial].experiment
-    return f"{key.system}, {key.workload.partition('@')[0]}"
+    return f"{key.system}, {key.workload_name}"

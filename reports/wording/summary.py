@@ -136,16 +136,11 @@ def find_change(content: ComparisonFile, result: ComparisonResult) -> Experiment
 
 def knob_words(knob: KnobValues) -> str:
     """Name a setting with its file and both values; one that is absent is said."""
-    if not knob.before and not knob.after:  # a note on further ones
-        return clean(knob.path, _MOST_PATH)
-    values = (clean(value, _MOST_NAME) or "not set" for value in (knob.before, knob.after))
-    return f"{clean(knob.path, _MOST_PATH)} {' → '.join(values)}"
+    return f"{clean(knob.path, _MOST_PATH)} {_value_words(knob)}"
 
 
-def _name_knob(knob: KnobValues) -> str:
-    """Name a setting without its file, as a sentence does."""
-    key = knob.path.rpartition(": ")[2].removeprefix("settings.")
-    return knob_words(replace(knob, path=key or knob.path))
+def _value_words(knob: KnobValues) -> str:
+    return " → ".join(clean(one, _MOST_NAME) or "not set" for one in (knob.before, knob.after))
 
 
 def side_words(content: ComparisonFile | None, result: ComparisonResult, side: SideName) -> str:
@@ -317,13 +312,16 @@ def _name_causes(
     guilty = _find_guilty(result, content)
     named = [one.knob for one in guilty] or (knobs if len(knobs) == 1 else ())
     if not named:
-        return (f"{count_knobs(knobs)} changed settings" if knobs else "this change",)
-    share = f"{len(named)} of {count_knobs(knobs)} changed settings" if knobs else "this change"
+        return (f"{count_knobs(change)} changed settings" if change and knobs else "this change",)
+    share = (
+        f"{len(named)} of {count_knobs(change)} changed settings" if change and knobs else "this change"
+    )
     shorter = "the changed setting" if len(knobs) == len(named) == 1 else share
     if len(named) > _MOST_NAMED:
         return (shorter,)
-    keys = " and ".join(_name_knob(replace(one, before="", after="")) for one in named)
-    return " and ".join(map(_name_knob, named)), keys, shorter
+    keys = [clean(one.key, _MOST_PATH) for one in named]
+    whole = [f"{key} {_value_words(one)}" for key, one in zip(keys, named, strict=True)]
+    return " and ".join(whole), " and ".join(keys), shorter
 
 
 def _find_guilty(result: ComparisonResult, content: ComparisonFile) -> tuple[Attribution, ...]:
@@ -342,10 +340,10 @@ def _describe_unclear(result: ComparisonResult, content: ComparisonFile | None) 
     if not tried or _find_guilty(result, content):
         return ""
     change = find_change(content, result)
-    total = count_knobs(change.knobs) if change and change.knobs else str(len(tried))
+    total = count_knobs(change) if change and change.knobs else len(tried)
     # Two that would each do it both stay in place when the other one is left out.
     which = f"any of the {len(tried)} tried" if len(tried) > 1 else "the one that was tried"
-    which = "any single one" if total == str(len(tried)) else which
+    which = "any single one" if total == len(tried) else which
     return f"Leaving out {which} is not shown to undo it."
 
 
@@ -358,10 +356,9 @@ def find_attributions(content: ComparisonFile, suite: str, experiment: str) -> t
     )
 
 
-def count_knobs(knobs: Sequence[KnobValues]) -> str:
-    """Count settings; where the last entry stands for further ones, say so."""
-    listed = sum(bool(one.before or one.after) for one in knobs)
-    return str(listed) if listed == len(knobs) else f"more than {listed}"
+def count_knobs(change: ExperimentChange) -> int:
+    """Return how many settings differ, listed or not."""
+    return len(change.knobs) + change.unlisted
 
 
 def _pick(result: ComparisonResult) -> list[MeasureResult]:

@@ -62,7 +62,7 @@ STATUS_BADGES = {
 }
 STATE_BADGES = {
     ChangeState.CONFIRMED: Badge(kind="calm", symbol="●", word="Confirmed"),
-    ChangeState.PROVISIONAL: Badge(kind="unsure", symbol="?", word="Provisional"),
+    ChangeState.PROVISIONAL: Badge(kind="unsure", symbol="?", word="Suspected"),
 }
 STEP_BADGES = {
     StepOutcome.HELD: Badge(kind="good", symbol="✓", word="Held"),

@@ -31,12 +31,23 @@ RATE = Measure(phase="saturation", operation="write", metric="throughput", stati
 MEDIAN = Measure(phase="steady", operation="write", metric="response_time", statistic="p50")
 BASE = Revision(ref="main", sha="3f1c9a27d5e84b60a1c2d3e4f5061728394a5b6c")
 HEAD = Revision(ref="fewer-writers", sha="b7e2d1c0f9a83746556473829100aabbccddeeff")
-KNOB = KnobValues(path="systems/cassandra/default: settings.concurrent_writes", before="32", after="8")
+KNOB = KnobValues(
+    path="systems/cassandra/default: settings.concurrent_writes",
+    key="concurrent_writes",
+    before="32",
+    after="8",
+)
 CACHE = KnobValues(
-    path="systems/cassandra/default: settings.key_cache_size", before='"100MiB"', after='"0MiB"'
+    path="systems/cassandra/default: settings.key_cache_size",
+    key="key_cache_size",
+    before='"100MiB"',
+    after='"0MiB"',
 )
 SYNC = KnobValues(
-    path="systems/cassandra/default: settings.commitlog_sync", before='"periodic"', after='"batch"'
+    path="systems/cassandra/default: settings.commitlog_sync",
+    key="commitlog_sync",
+    before='"periodic"',
+    after='"batch"',
 )
 STARTED = datetime(2026, 3, 1, 2, 0, tzinfo=UTC)
 TRIAL_S = 74.0
@@ -317,7 +328,12 @@ UNCOMPARABLE = made(
             suite="pull-request",
             experiment="put-get-single",
             knobs=(
-                KnobValues(path="workloads/put-get: record.value_bytes", before="100", after="1000"),
+                KnobValues(
+                    path="workloads/put-get: record.value_bytes",
+                    key="record.value_bytes",
+                    before="100",
+                    after="1000",
+                ),
             ),
             text=(
                 "it measures something else at head, since its workload put-get (record.value_bytes) "
@@ -383,7 +399,7 @@ HOSTILE = made(
         ExperimentChange(
             suite=_HOSTILE,
             experiment=_HOSTILE,
-            knobs=(KnobValues(path=_HOSTILE, before=_HOSTILE, after="`" * 30),),
+            knobs=(KnobValues(path=_HOSTILE, key=_HOSTILE, before=_HOSTILE, after="`" * 30),),
         ),
         ExperimentChange(suite=_HOSTILE, experiment="x", knobs=(), text=_HOSTILE),
     ),

@@ -83,7 +83,7 @@ def _name(key: SeriesKey) -> str:
     what = series_words(key)
     return line(
         f"{what} ({key.system} {key.line}, {key.topology}, {key.config},"
-        f" {key.workload.partition('@')[0]}, {key.engine})",
+        f" {key.workload_name}, {key.engine})",
         _MOST_NAME,
     )
 

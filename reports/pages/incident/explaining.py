@@ -170,7 +170,7 @@ def _view_chance(incident: Incident, *, is_proven: bool) -> ExplanationRow:
     else:
         standing = _OPEN
         after = count(lead.points_after, "point")
-        text = f"Provisional: {probability(lead.p_value)}, {after} after it."
+        text = f"Suspected: {probability(lead.p_value)}, {after} after it."
     again = "More nights, or interleaved trials, would show it once more or not."
     how = again if standing is _OPEN else ""
     return ExplanationRow(name="chance", standing=standing, text=text, how=how)

@@ -156,7 +156,7 @@ def _describe_alerts(incident: Incident, lead: JudgedSeries) -> Iterator[StorySt
 
 def _list_nights(alert: Alert, lead: JudgedSeries) -> Iterator[tuple[int, str]]:
     for night, what in (
-        (alert.provisional_at, "Reported as provisional"),
+        (alert.provisional_at, "Reported as suspected"),
         (alert.confirmed_at, "Reported as confirmed"),
     ):
         if night is not None and not may_be_older(lead.series, night):

@@ -209,7 +209,7 @@ def group_words(key: SeriesKey) -> tuple[str, str]:
     """Name a group, and say what belongs to its identity."""
     workload, topology, testbed_class, engine = group_of(key)
     return (
-        workload.partition("@")[0],
+        key.workload_name,
         f"{workload}, topology {topology}, testbed class {testbed_class}, {engine} engine",
     )
 
@@ -223,7 +223,7 @@ def row_words(key: SeriesKey) -> str:
 @cache
 def loosely(key: SeriesKey) -> SeriesKey:
     """Return the measure by what a reader calls it, whatever was changed about how it is measured."""
-    name = key.workload.partition("@")[0]
+    name = key.workload_name
     return replace(key, workload=name, topology="", testbed_class="", engine="")
 
 

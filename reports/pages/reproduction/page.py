@@ -212,6 +212,6 @@ def _digest(context: SiteContext, found: Reproduction, series: Collection[Series
             caveat_words(name, context.caveats)
             for name in sorted({it.testbed.name for it in found.trials})
         ),
-        *sorted(repr(key) for key in series if key.workload.partition("@")[0] in names),
+        *sorted(repr(key) for key in series if key.workload_name in names),
     )
     return digest(parts)

@@ -148,4 +148,4 @@ def _list_aliases(judged: JudgedSeries) -> Iterator[str]:
 
 
 def _shape(key: SeriesKey) -> str:
-    return f"{key.system} {key.line}, {key.workload.partition('@')[0]}, {key.topology}, {key.config}"
+    return f"{key.system} {key.line}, {key.workload_name}, {key.topology}, {key.config}"

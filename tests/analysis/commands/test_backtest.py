@@ -66,7 +66,7 @@ def test_the_changes_of_each_series_are_written_in_the_order_of_the_file(series_
         "drifts": [],
         "spreads": [],
     }
-    assert "3 series judged: 2 confirmed and 0 provisional changes" in result.stderr
+    assert "3 series judged: 2 confirmed and 0 suspected changes" in result.stderr
 
 
 def test_the_nights_of_each_series_are_replayed(series_file: Path) -> None:

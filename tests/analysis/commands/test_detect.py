@@ -104,7 +104,7 @@ def test_a_suspect_is_shown_as_provisional_and_exits_with_0(
 ) -> None:
     result = run(fill(noise(10, 1000) + noise(1, 900)))
     assert result.exit_code == 0
-    assert "1 point after  provisional" in result.output
+    assert "1 point after  suspected" in result.output
     assert result.output.splitlines()[-1].startswith("Cannot tell yet: of 1 series, 1 undecided")
 
 

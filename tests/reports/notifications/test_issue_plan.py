@@ -77,7 +77,7 @@ def test_an_issue_follows_its_incident_from_suspicion_to_its_end() -> None:
     course = Course(at=16, back=22)
     (issue,) = follow(course, 17).issues
     assert issue.is_open
-    assert issue.title.startswith("Regressed (provisional): Throughput of write at saturation, −14")
+    assert issue.title.startswith("Regressed (suspected): Throughput of write at saturation, −14")
     (issue,) = follow(course, 17, 19).issues
     assert issue.is_open
     assert "(confirmed)" in issue.title

@@ -186,7 +186,9 @@ def test_measures_that_share_a_name_are_told_apart() -> None:
 @pytest.mark.parametrize("length", [100, 10_000])
 def test_whatever_names_are_long_the_headline_keeps_its_measure(length: int) -> None:
     """Of what differs, only as much is named as there is room for."""
-    knob = KnobValues(path="systems/x: settings.seeds", before="a " * length, after="b " * length)
+    knob = KnobValues(
+        path="systems/x: settings.seeds", key="seeds", before="a " * length, after="b " * length
+    )
     told = headline(made(REGRESSED_RESULT, knobs=(knob,)))
     assert "p99 +31.5 %, throughput −12.3 % with seeds." in told
     spaced = replace(REGRESSED_RESULT, experiment="x " * length)

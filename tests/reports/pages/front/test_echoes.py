@@ -53,9 +53,7 @@ def test_a_service_time_is_an_echo_where_its_values_are_those_of_the_response_ti
     assert find_echoes(rename(one, phase="steady") for one in (response, twin)) == set()
 
 
-def test_the_terminal_counts_them_apart(
-    demo: Any, response: JudgedSeries, twin: JudgedSeries
-) -> None:
+def test_the_terminal_counts_them_apart(demo: Any, response: JudgedSeries, twin: JudgedSeries) -> None:
     said = say_judgement(replace(demo.judgement, series=(response, twin), asked=0))
     assert said == "Regressed: of 1 series, 1 regressed (1 more only repeats another figure)"
     assert "of 1 series" in say_judgement(replace(demo.judgement, series=(twin,)))

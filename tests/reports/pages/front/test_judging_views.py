@@ -106,7 +106,7 @@ def test_a_withdrawn_alert_is_told_for_a_week_and_kept_on_its_page(
     (row,) = show(demo)["withdrawn"]
     assert row.is_faded
     assert row.text == (
-        f"Reported as provisional in {night(5)} (+12.0{NBSP}%, within 5.0.3, "
+        f"Reported as suspected in {night(5)} (+12.0{NBSP}%, within 5.0.3, "
         f"{night(4)} → {night(5).removeprefix('night ')}), retracted in {night(7)}: "
         "later points do not confirm it."
     )
@@ -239,7 +239,7 @@ def test_the_story_names_the_nights_that_told_it(demo: Any) -> None:
     told = {lead.series.key: replace(lead, alerts=(seen,))}
     view = show_incident(incident, told, {trial.id: trial for trial in demo.trials}, {})
     assert [(event.when, event.what) for event in view["timeline"][1:]] == [
-        (night(5), "Reported as provisional"),
+        (night(5), "Reported as suspected"),
         (night(6), "Reported as confirmed"),
     ]
 

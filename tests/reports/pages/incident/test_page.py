@@ -120,7 +120,7 @@ def test_what_was_told_taken_back_and_decided_is_in_the_story(demo: Any, inciden
     by_id = {trial.id: trial for trial in demo.trials}
     view = show_incident(told, judged | {lead.series.key: own}, by_id, {})
     said = [event.what for event in view["timeline"]]
-    assert said[1:3] == ["Reported as provisional", "Retracted: later points did not confirm it"]
+    assert said[1:3] == ["Reported as suspected", "Retracted: later points did not confirm it"]
     assert said[3].startswith("Triaged: ")
     assert of_testbed.triage.owner in said[3]
     assert view["timeline"][3].when == "date not recorded"
