@@ -33,7 +33,6 @@ from reports.site.svg import Scale, fit
 from reports.site.writing import Batch, batch_of
 from reports.wording.advice import advise, compare_settings, say_question
 from reports.wording.changes import (
-    TYPICAL,
     count_silent,
     say_probability,
     triage_words,
@@ -153,7 +152,7 @@ def show_incident(
     own, first_with_it = judged[lead.series.key], trials[lead.first_after.trial]
     experiment = first_with_it.experiment
     suite = suites.get(experiment, "")
-    others = [one for one in incident.evidence if not _is_most_informative(one)]
+    still = [one for one in incident.evidence if is_canary(one.key) and not one.follows]
     asked = RemeasurementQuestion(changes=incident.changes)
     origins = [one for one in bisections if traces(one, asked, experiment)]
     chart = draw_change(lead, own.change_points)
@@ -168,10 +167,10 @@ def show_incident(
         "gap": say_gap(lead, trials),
         "sensitivity": view_sensitivity(own).text,
         **_view_tables(incident, trials, likely),
-        "evidence": [one for one in incident.evidence if _is_most_informative(one)],
+        "evidence": [one for one in incident.evidence if one not in still],
         "watched": {one.key: _say_watched(one, lead, judged) for one in incident.evidence},
-        "others": others,
-        "others_title": f"Other statistics of the canaries: {count_silent(others)}",
+        "still": still,
+        "still_title": f"Canaries: {count_silent(still)}",
         "explanations": explain_otherwise(incident, experiment, settings),
         "attributed": _list_attributed(incident, settings),
         "timeline": describe_story(incident, own, origins),
@@ -263,11 +262,6 @@ def _list_commands(incident: Incident, suite: str, experiment: str) -> Iterator[
     if old != new:
         yield compare_command(RemeasurementQuestion(changes=(lead,)), suite, experiment)
         yield _bisect_command(incident)
-
-
-def _is_most_informative(evidence: WatchEvidence) -> bool:
-    is_typical = not is_canary(evidence.key) or evidence.key.statistic == TYPICAL
-    return is_typical or evidence.follows
 
 
 def _view_tables(

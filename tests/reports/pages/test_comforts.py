@@ -301,3 +301,31 @@ def test_a_button_that_copies_covers_no_command(browser: Browser, demo_site: Pat
                 assert button["x"] + button["width"] <= width
                 if width < 640:  # nothing of it is cut: it breaks into lines
                     assert block.locator("pre").evaluate("it => it.scrollWidth <= it.clientWidth")
+
+
+def test_the_chart_of_an_incident_is_that_of_its_series_or_a_still_picture(
+    browser: Browser, demo_site: Path
+) -> None:
+    path = next((demo_site / "incidents").glob("*.html"))
+    with watch(browser, width=1200) as watched:
+        watched.open(path)
+        page, figure = watched.page, watched.page.locator("figure[data-lead]")
+        expect(figure).to_have_attribute("data-draws", "1", timeout=20_000)
+        expect(figure.locator(".still").first).to_be_hidden()
+        figure.scroll_into_view_if_needed()
+        box = figure.locator(".plot svg .background").first.bounding_box()
+        assert box
+        assert box["width"] > 900
+        height = box["y"] + box["height"] / 2
+        page.mouse.move(box["x"] + box["width"] * 0.2, height)
+        page.mouse.down()
+        page.mouse.move(box["x"] + box["width"] * 0.8, height, steps=3)
+        page.mouse.up()
+        expect(figure).to_have_attribute("data-draws", "2")
+        assert ".." in page.evaluate("window.knickpoint.state.get('zoom')")
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(path.as_uri())
+    expect(page.locator(".change .still svg")).to_be_visible()
+    expect(page.locator(".change .plot")).to_be_hidden()
+    context.close()

@@ -85,7 +85,7 @@ def test_what_the_testbed_did_is_told_with_its_evidence_and_whoever_decided(demo
     assert show(demo)["decided"] == ()  # it was mended
     (row,) = show(demo, incidents=(replace(of_testbed, mended_by=()),))["decided"]
     assert row.page == "incidents/e5f6a7b8.html"
-    assert [badge.word for badge in row.more] == ["Provisional · testbed · still there · testbed"]
+    assert [badge.word for badge in row.more] == ["Suspected · testbed · still there · testbed"]
     assert row.is_faded
     assert row.text.startswith("Regressed? ")
     canary = "p50 CPU canary before the trial, localhost"
@@ -215,12 +215,13 @@ def test_an_incident_page_tells_the_story_from_change_to_fix(demo: Any) -> None:
     assert [event.what for event in first["timeline"]] == [
         "5.0.2 without it, 5.0.3 with it, in each of the 8 nights of both"
     ]
-    told = [(row.follows, row.is_decisive) for row in first["evidence"]]
-    assert (told, first["others"]) == ([(False, True), (False, False)], [])
-    assert [row.follows for row in second["evidence"]] == [True, False]
+    shown = [[(row.follows, row.is_decisive) for row in first[rows]] for rows in ("evidence", "still")]
+    assert shown == [[(False, False)], [(False, True)]]
+    assert first["still_title"] == "Canaries: 1 of 1 did not move that far"
+    assert [row.follows for row in (*second["evidence"], *second["still"])] == [True, False]
     html = render("incident.html", "incidents/a1b2c3d4.html", **first).content.decode()
-    assert html.index("</span>Did not move that far</span>") < html.index(
-        "</span>Cannot tell yet</span>"
+    assert html.index("</span>Cannot tell yet</span>") < html.index(
+        "</span>Did not move that far</span>"
     )
     assert html.count('<td class="num" data-label="Change">–</td>') == 2  # nobody measured ±0.0 %
     assert "Did not move (20 points before, 5 after)." in html
