@@ -99,7 +99,7 @@ def say_judgement(judgement: Judgement) -> str:
     said += f" ({echoes})" if echoes else ""
     parts = [f"{_HEADLINES[judgement.outcome]}: of {of_all}, {said}", _say_shortage(shortage)]
     if judgement.asked:
-        series = f"the {judgement.asked} series with enough points"
+        series = f"the {judgement.asked} series that could confirm a change"
         parts.append(f"expected false alarms: {judgement.expected_false_alarms:.1g} in {series}")
     return "; ".join(filter(None, parts))
 

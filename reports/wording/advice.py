@@ -112,7 +112,7 @@ def compare_settings(
     system, name = incident.lead.series.key.system, one.name.removeprefix(CONFIG)
     release = incident.lead.first_after.release.version
     sides = [
-        (_find_name(system, Named(name=name, sha256=content), contents), which, f"{name}{suffix}")
+        (find_name(system, Named(name=name, sha256=content), contents), which, f"{name}{suffix}")
         for content, which, suffix in ((one.before, "old", _BEFORE), (one.after, "new", _AFTER))
     ]
     if not contents.systems:  # then the usual one is that the file is as it was measured last
@@ -138,8 +138,8 @@ def compare_settings(
     )
 
 
-def _find_name(system: str, wanted: Named, contents: Contents) -> str:
-    """Name a config that has a content now, its own name first; empty where none has."""
+def find_name(system: str, wanted: Named, contents: Contents) -> str:
+    """Return the name of a config that has a content now, its own name first; empty where none has."""
     named = sorted(
         each.name for of, each in contents.systems if of == system and each.sha256 == wanted.sha256
     )

@@ -41,6 +41,15 @@ _NEXT = {
 }
 
 
+HOST_REASONS = {
+    "host-busy": "because other programs used the CPU",
+    "host-stolen": "because a hypervisor gave CPU time to others",
+    "host-throttled": "because a CPU quota held processes back",
+    "clock-stepped": "because a clock was set while they ran",
+}
+"""By kind of reason what the hosts did to trials; any other kind says nothing of them."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeftOut:
     """A bundle on disk that the history does not hold; `fault` is empty if it can be read."""
@@ -91,8 +100,12 @@ def view_left_out(left_out: Sequence[LeftOut]) -> tuple[Attention, ...]:
 
 
 def first_reason(trial: TrialHead) -> str:
-    """Describe why a trial gave no result: the first reason, and how many more there are."""
-    first = first_sentence(trial.reasons[0].text if trial.reasons else "")
+    """Describe why a trial gave no result: the first reason, and how many more there are.
+
+    What the hosts did comes first: it may have made a client late and iterations differ.
+    """
+    reasons = sorted(trial.reasons, key=lambda one: one.kind not in HOST_REASONS)
+    first = first_sentence(reasons[0].text if reasons else "")
     more = len(trial.reasons) - 1
     return f"{first} ({count(more, 'more reason')})" if more > 0 else first
 

@@ -302,7 +302,7 @@ def _locate(change: ChangePoint) -> str:
     """Describe how well the place of a change is known."""
     points = change.series.points
     if change.earliest >= change.latest:
-        return "no other place fits"
+        return "no other point fits"
     span = name_span(points[max(change.earliest - 1, 0)], points[min(change.latest, len(points) - 1)])
     return f"one of {change.latest - change.earliest + 1:,} places, {span}"
 

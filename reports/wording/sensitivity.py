@@ -76,7 +76,7 @@ def summarize_sensitivity(series: Sequence[JudgedSeries]) -> str:
     )
     if not known:
         return "How small a change would be noticed is not known yet: too few points to know the noise."
-    said = f"Changes below about {share(median(known))} would not be noticed in half of the series"
+    said = f"In half of the series, only changes above about {share(median(known))} are found reliably"
     unknown = len(series) - len(known)
     return f"{said}; of {unknown:,} it is not known." if unknown else f"{said}."
 
@@ -88,7 +88,7 @@ def _describe_scatter(judged: JudgedSeries, newest: Noise) -> str:
         return f"Nightly noise: ±{share(newest.floor)}."
     return (
         f"Nightly noise since the change, from {count(newest.points, 'point')}: ±{share(newest.floor)} "
-        f"(all nights: ±{share(of_series.floor)})."
+        f"(the whole series: ±{share(of_series.floor)})."
     )
 
 

@@ -87,7 +87,7 @@ document.addEventListener("DOMContentLoaded", () => {
     // What only one side measures cannot take turns.
     const isShared = ({ experiment }) => cells[0].trials.some((one) => one.experiment === experiment);
     const experiments = cells[1].trials.filter(isShared).map(({ experiment }) => experiment).filter((name) => index.commands[name]);
-    const isSameName = before.release === after.release && before.config === after.config;
+    const isSameName = before.side === after.side;
     let why = "";
     if (before.system !== after.system) why = index.words.otherSystem;
     else if (isSameName) why = index.words.sameName;

@@ -45,9 +45,10 @@ from reports.site.context import SiteContext, digest
 from reports.site.rendering import render, to_script
 from reports.site.writing import Batch, SiteFile
 from reports.wording import links
+from reports.wording.advice import find_name
 from reports.wording.links import COMPARE_PAGE, data_path, times_data, variant_data
 from reports.wording.markdown import clean
-from reports.wording.reproducing import find_suites
+from reports.wording.reproducing import Contents, find_suites, read_contents
 from reports.wording.summary import summarize_result
 from reports.wording.wording import (
     direction_words,
@@ -190,6 +191,7 @@ def _describe_index(context: SiteContext, medians: Medians) -> dict[str, Any]:
     nothing is known of the noise [measure, page].
     """
     suites = find_suites(context.heads.values(), context.catalog, context.nights)
+    contents = read_contents(context.catalog)
     compared = {name for one in medians.variants.values() for name in newest_trials(one)}
     shared = {shared_part(key): None for key in medians.series}
     columns = sorted({(key.metric, key.statistic) for key in shared}, key=column_order)
@@ -198,7 +200,8 @@ def _describe_index(context: SiteContext, medians: Medians) -> dict[str, Any]:
     places = {key: place for place, key in enumerate(measures)}
     return {
         "variants": {
-            variant.id: _describe_variant(variant, medians) for variant in medians.variants.values()
+            variant.id: _describe_variant(variant, medians, contents)
+            for variant in medians.variants.values()
         },
         "columns": [_describe_column(column, context.catalog.detection) for column in columns],
         "measures": [_describe_measure(key, columns) for key in measures],
@@ -344,9 +347,11 @@ def _pair_words(before: Variant, after: Variant) -> str:
     return f"{release.system} {release.line}, {before.release.version} → {release.version}, {config}"
 
 
-def _describe_variant(variant: Variant, medians: Medians) -> dict[str, Any]:
+def _describe_variant(variant: Variant, medians: Medians, contents: Contents) -> dict[str, Any]:
     before = medians.before.get(variant.id)
     release, first, last = variant.release, variant.trials[0], variant.trials[-1]
+    # A content that was replaced may be another config's by now.
+    config = find_name(release.system, variant.config, contents) or variant.config.name
     return {
         "name": f"{release.system} {release.version}, config {named(variant.config)}",
         "system": release.system,
@@ -354,7 +359,7 @@ def _describe_variant(variant: Variant, medians: Medians) -> dict[str, Any]:
         "config": variant.config.name,
         "content": named(variant.config),
         "sha256": variant.config.sha256,
-        "side": shlex.quote(f"{release.version}/{variant.config.name}"),
+        "side": shlex.quote(f"{release.version}/{config}"),
         "page": links.release_page(release.system, release.version),
         "before": before.id if before else "",
         "trials": len(variant.trials),

@@ -9,7 +9,8 @@ from urllib.parse import quote
 from analysis.bisecting.record import BisectionRecord
 from analysis.comparing.results import ComparisonResult
 from analysis.detection.verdict import Outcome
-from analysis.judging.judgement import JudgedSeries, Judgement
+from analysis.judging.judgement import JudgedSeries
+from analysis.orchestration.setting_words import setting_name
 from perf.model.metrics import METRICS, RESPONSE_TIME, THROUGHPUT
 from perf.model.results import SeriesKey, TrialHead, TrialId
 from reports.pages.bisection.view import view_bisection
@@ -50,7 +51,7 @@ def index_all(context: SiteContext) -> tuple[tuple[str, tuple[Entry, ...]], ...]
         ("Experiment", _experiments(heads)),
         ("Workload", _workloads(heads)),
         ("Release", _releases(heads)),
-        ("Incident", _incidents(context.judgement)),
+        ("Incident", _incidents(context)),
         ("Night", _nights(heads)),
         ("Comparison", _comparisons(context.comparisons)),
         ("Bisection", _bisections(context.bisections)),
@@ -100,9 +101,14 @@ def _releases(heads: Iterable[TrialHead]) -> Iterator[Entry]:
         yield _entry(f"{system} {version}", detail, links.release_page(system, version))
 
 
-def _incidents(judgement: Judgement) -> Iterator[Entry]:
-    for one in judgement.incidents:
-        detail = f"{one.name}, {count(len(one.changes), 'change')}"
+def _incidents(context: SiteContext) -> Iterator[Entry]:
+    for one in context.judgement.incidents:
+        settings = {
+            setting_name(knob): None
+            for each in one.explanations
+            for knob in context.settings.get(each, ())
+        }
+        detail = ", ".join((one.name, count(len(one.changes), "change"), *settings))
         yield _entry(name_incident(one), detail, links.incident_page(one.name))
 
 

@@ -9,17 +9,11 @@ from analysis.judging.judgement import JudgedSeries
 from perf.model.results import Purpose, TrialHead, TrialStatus
 from perf.model.rules import Detection
 from reports.pages.testbed.view import is_short
+from reports.wording.attention import HOST_REASONS
 from reports.wording.wording import count, share
 
 _NOISY = 0.1
 """With this share of all trials rejected, the rejected ones are what a reader must know first."""
-_CAUSES = {
-    "host-busy": "because other programs used the CPU",
-    "host-stolen": "because a hypervisor gave CPU time to others",
-    "host-throttled": "because a CPU quota held processes back",
-    "clock-stepped": "because a clock was set while they ran",
-}
-"""By kind of reason what the hosts did; any other kind says nothing of them."""
 _OTHER_CAUSES = {
     "not-steady": "because their iterations lay too far apart",
     "client-late": "because the client sent too late",
@@ -73,11 +67,11 @@ def _say_rejected(rejected: Collection[TrialHead], trials: int) -> HostVerdict:
     said = f"{len(rejected):,} of {count(trials, 'trial')} ({share(len(rejected) / trials)}) rejected"
     kinds = Counter(kind for head in rejected for kind in {one.kind for one in head.reasons})
     # Of two that are equally frequent, what the hosts did explains what the client saw of it.
-    ranked = sorted(kinds, key=lambda kind: (-kinds[kind], kind not in _CAUSES, kind))
+    ranked = sorted(kinds, key=lambda kind: (-kinds[kind], kind not in HOST_REASONS, kind))
     if not ranked:
         return HostVerdict(said)
     most = ranked[0]
     many = "all" if kinds[most] == len(rejected) else f"{kinds[most]:,}"
-    cause = _CAUSES.get(most) or _OTHER_CAUSES.get(most) or f"for the reason {most}"
-    answer = f"Noisy hosts: {said}" if most in _CAUSES else said
+    cause = HOST_REASONS.get(most) or _OTHER_CAUSES.get(most) or f"for the reason {most}"
+    answer = f"Noisy hosts: {said}" if most in HOST_REASONS else said
     return HostVerdict(answer, f", {many} of them {cause}")

@@ -99,7 +99,7 @@ def test_a_derived_series_and_its_origin_are_one_question(
     assert all("among tonight's 40 series" in reason for reason in reasons)
     assert weak.expected_false_alarms == pytest.approx(0.08)
     assert say_judgement(weak).endswith(
-        "; expected false alarms: 0.08 in the 40 series with enough points"
+        "; expected false alarms: 0.08 in the 40 series that could confirm a change"
     )
     strong = judge_planted(*priced(4), detector=jumps(p_value=0.005))
     assert sum(one.verdict.outcome is Outcome.REGRESSED for one in strong.series) == 8
@@ -111,7 +111,7 @@ def test_the_expected_number_of_false_alarms_is_told(
     judgement = judge_planted(*series_of_a_night(planted, 0, 50))
     assert judgement.expected_false_alarms == pytest.approx(0.1)
     assert say_judgement(judgement).endswith(
-        "; expected false alarms: 0.1 in the 50 series with enough points"
+        "; expected false alarms: 0.1 in the 50 series that could confirm a change"
     )
 
 
@@ -123,7 +123,7 @@ def test_what_was_not_measured_tonight_raises_no_false_alarm_tonight(
     judgement = judge_planted(*series_of_a_night(planted, 0, 50), stale, imported)
     assert judgement.expected_false_alarms == pytest.approx(0.1)
     assert say_judgement(judgement).endswith(
-        "; expected false alarms: 0.1 in the 50 series with enough points"
+        "; expected false alarms: 0.1 in the 50 series that could confirm a change"
     )
 
 

@@ -294,7 +294,7 @@ def test_the_overall_sentence_counts_every_outcome_worst_first(make_observations
     assert say_judgement(judgement) == (
         "Regressed: of 6 series, 1 regressed, 1 invalid, 2 undecided, 1 improved, 1 unchanged;"
         " 1 has fewer than 6 points (1 night so far, about 5 more needed);"
-        " expected false alarms: 0.004 in the 4 series with enough points"
+        " expected false alarms: 0.004 in the 4 series that could confirm a change"
     )
 
 
