@@ -37,7 +37,8 @@ test: .venv/.dev ## does it work? A real Cassandra included (five minutes on two
 SLOW_WORKERS ?= 3
 SLOW = $(BIN)/pytest --timeout 1800
 TOGETHER = --numprocesses $(SLOW_WORKERS) --dist loadfile --no-loadscope-reorder
-NO_TRIALS := tests/analysis/bisecting tests/analysis/judging tests/contract tests/perf/config tests/perf/history tests/perf/load tests/perf/workloads tests/reports/pages tests/test_packaging.py
+NO_TRIALS := tests/analysis tests/contract tests/perf/config tests/perf/history tests/perf/load tests/perf/workloads tests/perf/commands/test_history_lake.py tests/reports \
+  $(foreach of,histories imports series texts,tests/reliability/test_hostile_$(of).py) tests/act/test_comment.py tests/act/test_candidate_refusals.py tests/test_ci.py tests/test_packaging.py
 test-slow: .venv/.dev ## what make test has no time for
 	@failed=0; again=0; \
 	$(SLOW) -m "slow and not alone" $(TOGETHER) tests/infra tests/lab $(NO_TRIALS) || again=1; \
@@ -124,7 +125,7 @@ bench-bisection: .venv/.dev ## how often a bisection finds the culprit, and what
 bench-detection: .venv/.dev ## the detector against Otava, same data: the goals of docs/statistics.md (a quarter of an hour on two cores)
 	$(BIN)/python tests/benchmarks/detection/table.py
 
-bench-comparison: .venv/.dev ## side-by-side comparisons with a known truth: the tables of docs/statistics.md (ten minutes of one core)
+bench-comparison: .venv/.dev ## side-by-side comparisons with a known truth: the tables of docs/statistics.md (an hour of one core)
 	PYTHONPATH=tests/benchmarks/detection $(BIN)/python tests/benchmarks/comparison/table.py
 
 site: .venv/.ready ## write the site again from the history

@@ -32,8 +32,12 @@ def chances(each: int, effect: float, false_share: float) -> tuple[float, float]
 
 
 def trials_for(effect: float, false_share: float, told: float, unchanged: float = 0.0) -> int:
-    """Return the fewest trials of both sides together with at least these chances."""
-    goals = min(told, _CERTAIN), min(unchanged, _CERTAIN)
+    """Return the fewest trials of both sides together with at least these chances.
+
+    However many there are, an effect just as large as the relevant one is found no more often than its
+    interval holds it: a higher goal is taken for one just below that.
+    """
+    goals = min(told, _CERTAIN * (1 - false_share)), min(unchanged, _CERTAIN)
     return next(
         2 * each for each in count(2) if all(map(ge, chances(each, effect, false_share), goals))
     )
