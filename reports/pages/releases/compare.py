@@ -17,6 +17,7 @@ from perf.model.results import SeriesKey, TrialHead, TrialId
 from perf.model.rules import Detection
 from reports.pages.releases.heatmap import (
     ALIEN_BADGE,
+    ECHO_BADGE,
     LEGEND,
     MISSING_BADGE,
     STANDING_BADGES,
@@ -69,6 +70,7 @@ _BADGES = {
     **{standing.value: badge for standing, badge in STANDING_BADGES.items()},
     "missing": MISSING_BADGE,
     "alien": ALIEN_BADGE,
+    "echo": ECHO_BADGE,
 }
 _WORDS: Mapping[str, str | Sequence[str]] = {
     "trial": "trial",

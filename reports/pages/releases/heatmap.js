@@ -100,12 +100,13 @@
       const [before, after] = [befores.get(place), afters.get(place)];
       const found = before && after ? compare(before, after, column, index) : null;
       const isOnBoth = inBefore.has(measure.loosely) && inAfter.has(measure.loosely);
-      const standing = found?.standing ?? (isOnBoth ? "alien" : "missing");
+      const isEcho = [before, after].every((one) => one?.isEcho ?? true);
+      const isSilent = isEcho && ["small", "same", "unknown"].includes(found?.standing);
+      const standing = isSilent ? "echo" : (found?.standing ?? (isOnBoth ? "alien" : "missing"));
       const isMoved = standing === "better" || standing === "worse";
       const size = isMoved ? Math.abs(found.change) / (column.relevant || 1) : 0;
       const strength = column.relevant ? STRONG.filter((times) => Math.abs(found?.change) >= column.relevant * times).length : 1;
       const notes = [before, after].map((one) => one?.note).filter(Boolean);
-      const isEcho = [before, after].every((one) => one?.isEcho ?? true);
       return { measure, column, before, after, isTurned, found, standing, size, strength: isMoved ? strength : 0, notes, isEcho };
     });
   };

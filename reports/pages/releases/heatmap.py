@@ -33,6 +33,9 @@ STANDING_BADGES = {
 }
 MISSING_BADGE = Badge(kind="missing", symbol=NOTHING, word="Not measured")
 ALIEN_BADGE = Badge(kind="missing", symbol="≠", word="Not comparable")
+ECHO_BADGE = Badge(kind="calm", symbol="↔", word="Repeats another")
+_SILENT = frozenset((MedianStatus.SMALL, MedianStatus.SAME, MedianStatus.UNKNOWN))
+"""What is not worth saying of a figure that cannot differ from another one."""
 LEGEND = (
     (STANDING_BADGES[MedianStatus.WORSE], "beyond noise, and large enough to matter"),
     (STANDING_BADGES[MedianStatus.BETTER], "the same, in the good direction"),
@@ -43,6 +46,7 @@ LEGEND = (
     (STANDING_BADGES[MedianStatus.SMALL], "beyond noise, but too small to matter"),
     (STANDING_BADGES[MedianStatus.SAME], "the whole interval is too small to matter"),
     (STANDING_BADGES[MedianStatus.UNKNOWN], "too few nights, or too much noise, to say any of these"),
+    (ECHO_BADGE, "it cannot differ from another figure, or from the load that was offered"),
     (MISSING_BADGE, "on one of both sides"),
     (ALIEN_BADGE, "measured on both sides, but not alike: another workload, topology or testbed"),
 )
@@ -244,8 +248,9 @@ def _compare(key: SeriesKey, pair: HeatPair, settings: Detection, *, is_on_both:
     difference = compare(before, after, settings)
     is_told = difference.standing in (MedianStatus.WORSE, MedianStatus.BETTER)
     relevant = settings.relevant_change.get(key.metric, 0.0)
+    is_echo = before.is_echo and after.is_echo and difference.standing in _SILENT
     return HeatCell(
-        badge=STANDING_BADGES[difference.standing],
+        badge=ECHO_BADGE if is_echo else STANDING_BADGES[difference.standing],
         sides=(before, after),
         difference=difference,
         strength=strength(difference.change, relevant) if is_told else 0,
