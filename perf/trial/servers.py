@@ -14,7 +14,7 @@ from pathlib import Path
 from perf.hosts.pinning import prove_pinning
 from perf.hosts.remote import make_directory, read_tail, run_repeatable, running_pid
 from perf.local.progress import Progress
-from perf.model.errors import NotReady, StepFailed, TimedOut, Unreachable
+from perf.model.errors import KnickpointError, NotReady, StepFailed, TimedOut, Unreachable
 from perf.model.results import Fact, Reason
 from perf.model.shown import printable
 from perf.systems.contract import BootstrapsOnce, Cluster, KnowsVersion, Node, Settles, System
@@ -57,6 +57,24 @@ def _read_json_error(line: str) -> str:
         return ""
 
 
+@contextmanager
+def _step(step: str, node: Node) -> Iterator[None]:
+    """Turn an error that nobody foresaw into a failure of the step: it costs a trial, never a night.
+
+    Raises:
+        StepFailed: in place of any exception that is none of Knickpoint's own.
+
+    """
+    try:
+        yield
+    except KnickpointError:
+        raise
+    except Exception as error:
+        said = printable(str(error), _MOST_QUOTED)
+        why = f"an error of Knickpoint: {type(error).__name__}: {said}"
+        raise StepFailed(step, node.name, why) from error
+
+
 class NodeDied(StepFailed):
     """A node's process ended while it was being measured; the trial is invalid, not failed."""
 
@@ -79,20 +97,23 @@ class Servers:
         release = self.cluster.release
         for node in self.cluster.nodes:
             self.progress.tell(f"{node.name}: install {release.system} {release.version}")
-            make_directory(node.remote, node.work_dir)
-            self.system.install(node, self.cluster)
+            with _step("install", node):
+                make_directory(node.remote, node.work_dir)
+                self.system.install(node, self.cluster)
 
     def configure(self) -> None:
         """Write each node's configuration."""
         for node in self.cluster.nodes:
-            self.system.configure(node, self.cluster)
+            with _step("configure", node):
+                self.system.configure(node, self.cluster)
 
     def start(self) -> None:
         """Start all nodes, then wait until the cluster serves as a whole."""
         limit_s = self.cluster.testbed.limits.start_s
         for node in self.cluster.nodes:
             self.progress.tell(f"{node.name}: start on {node.address} (up to {limit_s:g} s)")
-            self.system.start(node, self.cluster)
+            with _step("start", node):
+                self.system.start(node, self.cluster)
         started_s = time.monotonic()
         if isinstance(self.system, BootstrapsOnce):
             bootstrap = self.system.bootstrap

@@ -270,6 +270,38 @@ def test_a_node_that_dies_mid_trial_makes_it_invalid(run: Run) -> None:
     assert "planted fault: die_after_writes" in trial.log_tail
 
 
+class Defective(fake.Fake):
+    """The fake system with a mistake in one of its verbs."""
+
+    def __init__(self, verb: str) -> None:
+        self.verb = verb
+
+    def _fail(self, verb: str) -> None:
+        if verb == self.verb:
+            raise ValueError("invalid literal for int() with base 10: 'abc'")
+
+    def install(self, node: Node, cluster: Cluster) -> None:
+        self._fail("install")
+        super().install(node, cluster)
+
+    def configure(self, node: Node, cluster: Cluster) -> None:
+        self._fail("configure")
+        super().configure(node, cluster)
+
+    def start(self, node: Node, cluster: Cluster) -> None:
+        self._fail("start")
+        super().start(node, cluster)
+
+
+@pytest.mark.parametrize("verb", ["install", "configure", "start"])
+def test_a_mistake_in_a_system_costs_its_trial_and_no_more(places: Places, verb: str) -> None:
+    trial = run_trial(make_order("fake-blink", {}), Defective(verb), places, Progress(io.StringIO()))
+    assert trial.status is TrialStatus.FAILED
+    (reason,) = trial.reasons
+    assert reason.kind == f"{verb}-failed"
+    assert reason.text.startswith(f"{verb} failed on node-1: an error of Knickpoint: ValueError: ")
+
+
 class Speechless(fake.Fake):
     """The fake system with servers that cannot be asked for their own figures."""
 
