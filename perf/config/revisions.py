@@ -7,7 +7,9 @@ hook of the repository, could run a program otherwise.
 """
 
 import os
+import resource
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
@@ -15,6 +17,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from typing import IO, cast
 
 from perf.config.catalog import Catalog, load_catalog
 from perf.local.children import environment
@@ -27,6 +30,10 @@ _PREFIX = "knickpoint-revision-"
 _STALE_S = 600.0
 """A directory of ours of this age was left behind by a process that was killed."""
 _GIT_LIMIT_S = 300.0
+_MOST_FILES, _MOST_BYTES, _MOST_LISTED = 1_000, 8 << 20, 1 << 20
+"""Of a configuration: files, their contents together, git's list of them. Ours: 100 files, 0.4 MB."""
+_LISTING_CPU_S = 2
+"""A tree of a few kilobytes can name more entries than can be listed; ours takes 5 ms."""
 # A command that runs inside of a git hook is told of that hook's repository, index and work tree.
 _HOOK_VARIABLES = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR")
 _SAFELY = (
@@ -39,11 +46,12 @@ _LINK_MODES = {"120000": "a symbolic link", "160000": "a submodule"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Blob:
-    """A file of a revision: its path from the root of the repository, and the hash of its content."""
+    """A file of a revision: its path from the root of the repository, hash and size of its content."""
 
     mode: str
     hash: str
     path: str
+    size: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,7 +131,7 @@ def load_revisions(repository: Path, span: RevisionRange, folder: str) -> tuple[
 
 def _load(repository: Path, name: str, commit: str, folder: str) -> Catalog:
     where = f"{name} {commit[:SHORT]}"
-    blobs = _list_blobs(repository, commit, folder)
+    blobs = _list_blobs(repository, commit, folder, where)
     if not blobs:
         raise UsageError(
             f"there is no directory {folder}/ at {where}; --configs names the one of the repository"
@@ -149,14 +157,60 @@ def _check_folder(folder: str) -> str:
     return str(path)
 
 
-def _list_blobs(repository: Path, commit: str, folder: str) -> list[_Blob]:
-    # No error is expected of a commit that was just resolved.
-    done = _run(repository, "ls-tree", "-r", "-z", "--full-tree", commit, "--", folder)
-    if done.returncode:
-        raise MeasureError(f"git ls-tree failed in {repository}: {_complaint(done)}")
-    entries = (entry.partition("\t") for entry in done.stdout.split("\0") if entry)
+def _list_blobs(repository: Path, commit: str, folder: str, where: str) -> list[_Blob]:
+    """List the files of a folder, in bounded time and memory.
+
+    Raises:
+        ConfigError: there are too many files, or they hold too much.
+        MeasureError: git fails.
+
+    """
+    listing, error = _list(repository, "ls-tree", "-r", "-l", "-z", "--full-tree", commit, "--", folder)
+    entries = [entry.partition("\t") for entry in listing.split("\0") if entry]
+    if len(listing) > _MOST_LISTED or len(entries) > _MOST_FILES:
+        raise _too_large(where, folder, f"has more than {_MOST_FILES:,} files")
+    if error is None:
+        raise _too_large(where, folder, f"cannot be listed in {_LISTING_CPU_S} s")
+    if error:
+        raise MeasureError(f"git ls-tree failed in {repository}: {error}")
     parts = ((about.split(), path) for about, _, path in entries)
-    return [_Blob(mode=mode, hash=hash_, path=path) for (mode, _, hash_), path in parts]
+    blobs = [
+        # A submodule has no size.
+        _Blob(mode=mode, hash=hash_, path=path, size=int(size) if size.isdigit() else 0)
+        for (mode, _, hash_, size), path in parts
+    ]
+    if sum(one.size for one in blobs) > _MOST_BYTES:
+        raise _too_large(where, folder, f"holds more than {_MOST_BYTES >> 20} MiB")
+    return blobs
+
+
+def _too_large(where: str, folder: str, what: str) -> ConfigError:
+    why = "a configuration is a few hundred small files; leave out what is none"
+    return ConfigError([f"at {where}: {folder}/ {what}; {why}"])
+
+
+def _list(repository: Path, *arguments: str) -> tuple[str, str | None]:
+    """Run git for a list, and read no more of it than a list may have; end git where it goes on.
+
+    Returns the list, cut, and what git complained of: "" if of nothing, None if its time was used up.
+    """
+    with subprocess.Popen(  # noqa: S603  arguments are ours, and hashes
+        ["git", *_SAFELY, *arguments],  # noqa: S607  the user's git
+        cwd=repository,
+        env=_environment(),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as child:
+        resource.prlimit(child.pid, resource.RLIMIT_CPU, (_LISTING_CPU_S, _LISTING_CPU_S))
+        stdout, stderr = cast("IO[bytes]", child.stdout), cast("IO[bytes]", child.stderr)
+        listing = stdout.read(_MOST_LISTED + 1)
+        if len(listing) > _MOST_LISTED:
+            child.kill()
+        errors = stderr.read().decode(errors="replace").strip().splitlines()
+    is_timed_out = child.returncode in {-signal.SIGXCPU, -signal.SIGKILL}
+    said = errors[-1] if errors else f"exit code {child.returncode}"
+    return listing.decode(errors="replace"), None if is_timed_out else said if child.returncode else ""
 
 
 def _find_problems(blobs: Sequence[_Blob]) -> list[str]:
@@ -227,12 +281,11 @@ def _run(folder: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
 
 
 def _run_raw(folder: Path, *arguments: str, sent: bytes = b"") -> "subprocess.CompletedProcess[bytes]":
-    inherited = {key: value for key, value in environment().items() if key not in _HOOK_VARIABLES}
     try:
         return subprocess.run(  # noqa: S603  arguments are ours, and hashes
             ["git", *_SAFELY, *arguments],  # noqa: S607  the user's git
             cwd=folder,
-            env={**inherited, "LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0"},
+            env=_environment(),
             input=sent,
             capture_output=True,
             timeout=_GIT_LIMIT_S,
@@ -243,6 +296,11 @@ def _run_raw(folder: Path, *arguments: str, sent: bytes = b"") -> "subprocess.Co
     except subprocess.TimeoutExpired as error:
         limit = f"{_GIT_LIMIT_S:g} s"
         raise MeasureError(f"git {arguments[0]} did not end within {limit} in {folder}") from error
+
+
+def _environment() -> dict[str, str]:
+    inherited = {key: value for key, value in environment().items() if key not in _HOOK_VARIABLES}
+    return {**inherited, "LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0"}
 
 
 def _complaint(done: "subprocess.CompletedProcess[str]") -> str:

@@ -111,12 +111,39 @@ def test_no_name_of_a_file_speaks_to_a_terminal_or_a_log(repository: GitReposito
     assert caught.value.problems[0].endswith(r"a\n::error::b\x1b[2J.yaml: no path of a file")
 
 
-def make_tree(repository: GitRepository, entry: str) -> str:
-    """Write a tree with one entry, which git would refuse to make, as an object; give its hash."""
-    about, _, name = entry.partition("\t")
-    mode, _, found = about.split()
+@pytest.mark.parametrize(
+    ("entries", "said"),
+    [
+        # Ten levels of ten: a few kilobytes of objects that name 10,000,000,000 files, or folders.
+        ("100644 blob", r"has more than 1,000 files"),
+        pytest.param("040000 tree", r"cannot be listed in 2 s", marks=pytest.mark.slow),
+        ("100644 large", r"holds more than 8 MiB"),
+    ],
+)
+def test_a_tree_that_fans_out_is_refused(repository: GitRepository, entries: str, said: str) -> None:
+    mode, kind = entries.split()
+    content = repository.root.parent / "content"
+    content.write_bytes(b"x" * (1_000_000 if kind == "large" else 0))
+    leaf = repository.git("hash-object", "-w", "-t", "tree" if kind == "tree" else "blob", str(content))
+    part = [f"{mode} {kind} {leaf}\t{number}.yaml" for number in range(10)]
+    for _ in range(0 if kind == "large" else 9):
+        inner = make_tree(repository, *part)
+        part = [f"040000 tree {inner}\t{number}" for number in range(10)]
+    root = make_tree(repository, f"040000 tree {make_tree(repository, *part)}\tconfigs")
+    commit = repository.git("commit-tree", root, "-p", "main", "-m", "by hand")
+    with pytest.raises(ConfigError, match=said):
+        load(repository, head=commit)
+
+
+def make_tree(repository: GitRepository, *entries: str) -> str:
+    """Write a tree, also one that git would refuse to make, as an object; give its hash."""
+    content = b""
+    for entry in entries:
+        about, _, name = entry.partition("\t")
+        mode, _, found = about.split()
+        content += f"{mode.lstrip('0')} {name}\0".encode() + bytes.fromhex(found)
     file = repository.root.parent / "tree"
-    file.write_bytes(f"{mode.lstrip('0')} {name}\0".encode() + bytes.fromhex(found))
+    file.write_bytes(content)
     return repository.git("hash-object", "-t", "tree", "-w", "--literally", str(file))
 
 
