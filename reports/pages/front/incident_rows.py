@@ -85,7 +85,7 @@ class IncidentLine:
     def owner(self) -> str:
         """Say whose it is."""
         entry = self.incident.triage or self.incident.came_back_after
-        return entry.owner if entry else "no owner yet"
+        return entry.owner if entry else "nobody yet"
 
     @property
     def cause(self) -> str:

@@ -118,7 +118,7 @@ def test_a_row_says_what_changed_how_sure_and_what_to_do(index: dict[str, Any]) 
     ):
         assert text in html
     assert row.state == "Confirmed · database · still there"
-    assert row.owner == "no owner yet"
+    assert row.owner == "nobody yet"
     (step,) = row.steps
     assert step.text.startswith("Make sure: an interleaved comparison")
     assert step.commands.startswith(
