@@ -40,7 +40,11 @@ class Block:
 
 def measure(one: Measure) -> str:
     """Name a measure: p99 response time of write, steady."""
-    metric = one.metric.replace("_", " ")
-    what = metric if one.statistic in {"mean", "estimate"} else f"{one.statistic} {metric}"
     phase = one.phase.removeprefix(f"{one.operation}-")
-    return f"{what} of {one.operation}, {phase}"
+    return f"{name_kind(one)} of {one.operation}, {phase}"
+
+
+def name_kind(one: Measure) -> str:
+    """Name what a measure is, of whatever it was measured: p99 response time."""
+    metric = one.metric.replace("_", " ")
+    return metric if one.statistic in {"mean", "estimate"} else f"{one.statistic} {metric}"

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from analysis.comparing.blocks import measure
+from analysis.comparing.blocks import measure, name_kind
 from analysis.comparing.results import ComparisonResult, MeasureResult, TrialRecord
 from analysis.detection import words
 from analysis.detection.effects import Effect
@@ -10,8 +10,8 @@ from analysis.detection.verdict import Outcome
 from perf.model.metrics import METRICS
 from perf.model.results import TrialStatus
 
-_HARDLY_ANYTHING = 1.0
-"""An interval that excludes only what more than doubles a measure says nothing that helps anybody."""
+_HARDLY_ANYTHING = 0.5
+"""An interval that leaves half as much again open says nothing that helps anybody."""
 _MOST_SHOWN = 4
 """Trials that were not used; the rest is on the page."""
 
@@ -54,12 +54,22 @@ def _conclude(outcome: Outcome, deciding: Sequence[MeasureResult]) -> str:
     if outcome in {Outcome.REGRESSED, Outcome.IMPROVED}:
         which = [measure(one.measure) for one in deciding if one.outcome is outcome]
         return f"{'worse' if outcome is Outcome.REGRESSED else 'better'} {basis}: {', '.join(which)}"
-    bounds = [_excluded(one.effect) for one in deciding if one.effect is not None]
-    if outcome is Outcome.INVALID or len(bounds) < len(deciding):
+    bounds: dict[str, float] = {}
+    for one in deciding:
+        if one.effect is None:
+            return f"cannot be compared {basis}"
+        kind = name_kind(one.measure)
+        bounds[kind] = max(bounds.get(kind, 0.0), _excluded(one.effect))
+    known = {kind: bound for kind, bound in bounds.items() if bound < _HARDLY_ANYTHING}
+    if outcome is Outcome.INVALID or not bounds:
         return f"cannot be compared {basis}"
-    if max(bounds) >= _HARDLY_ANYTHING:
+    if not known:
         return f"too early to tell {basis}"
-    return f"no difference of {words.percent(max(bounds))} or more {basis}"
+    excluded = f"no difference of {words.percent(max(known.values()))} or more"
+    if len(known) == len(bounds):
+        return f"{excluded} {basis}"
+    unknown = ", ".join(kind for kind in bounds if kind not in known)
+    return f"{excluded} in {', '.join(known)} {basis}; {unknown}: too early to tell"
 
 
 def _describe_difference(one: MeasureResult) -> str:

@@ -21,7 +21,8 @@ def find_echoes(judged: Iterable[JudgedSeries]) -> frozenset[SeriesKey]:
     return _find_twins(one.series for one in every) | {
         one.series.key
         for one in every
-        if (one.series.key.metric, one.series.key.phase) == (THROUGHPUT.name, "steady")
+        if one.series.key.metric == THROUGHPUT.name
+        and _is(one.series.key, "steady")
         and not one.change_points
         and one.verdict.outcome is not Outcome.INVALID
     }
@@ -29,7 +30,7 @@ def find_echoes(judged: Iterable[JudgedSeries]) -> frozenset[SeriesKey]:
 
 def _find_twins(series: Iterable[Series]) -> frozenset[SeriesKey]:
     """Return the service times at saturation that equal the response times of the same trials."""
-    found = {one.key: one for one in series if one.key.phase == "saturation"}
+    found = {one.key: one for one in series if _is(one.key, "saturation")}
     return frozenset(
         key
         for key, one in found.items()
@@ -39,6 +40,11 @@ def _find_twins(series: Iterable[Series]) -> frozenset[SeriesKey]:
         and one.points.trials == other.points.trials
         and tuple(one.points.values) == tuple(other.points.values)
     )
+
+
+def _is(key: SeriesKey, phase: str) -> bool:
+    """Return whether this is the phase, of the only operation or of one of several: write-steady."""
+    return key.phase in {phase, f"{key.operation}-{phase}"}
 
 
 def _response_time(key: SeriesKey) -> SeriesKey:

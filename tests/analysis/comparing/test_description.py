@@ -22,10 +22,15 @@ def side(version: str) -> SideRecord:
     )
 
 
-def measured(operation: str, outcome: Outcome, effect: Effect | None) -> MeasureResult:
+def measured(
+    operation: str, outcome: Outcome, effect: Effect | None, metric: str = "throughput"
+) -> MeasureResult:
     return MeasureResult(
         measure=Measure(
-            phase=f"{operation}-saturation", operation=operation, metric="throughput", statistic="mean"
+            phase=f"{operation}-saturation",
+            operation=operation,
+            metric=metric,
+            statistic="mean" if metric == "throughput" else "p99",
         ),
         is_trusted=True,
         outcome=outcome,
@@ -72,6 +77,18 @@ def test_where_no_difference_is_shown_the_smallest_that_is_excluded_is_said() ->
     assert sentence.endswith("no difference of 13 % or more after 3 trials of each")
     assert write.endswith("600 → 618 ops/s, +3.0 % (−6.0 % to +13.0 %): no difference of 13 % or more")
     assert read.endswith("600 → 618 ops/s, +3.0 % (−1.0 % to +4.0 %): the same")
+
+
+def test_what_is_not_known_of_one_measure_hides_nothing_of_the_others() -> None:
+    wide = replace(WIDE, low=-0.3, high=0.9)
+    read, write = (measured(one, Outcome.UNDECIDED, WIDE) for one in ("read", "write"))
+    times = measured("write", Outcome.UNDECIDED, wide, metric="response_time")
+    first, *_, last = describe_releases(compared(Outcome.UNDECIDED, read, write, times))
+    assert first.endswith(
+        ": no difference of 13 % or more in throughput after 3 trials of each;"
+        " p99 response time: too early to tell"
+    )
+    assert last.endswith(": too early to tell")
 
 
 @pytest.mark.parametrize(

@@ -43,6 +43,8 @@ def test_a_service_time_is_an_echo_where_its_values_are_those_of_the_response_ti
 ) -> None:
     key: SeriesKey = twin.series.key
     assert find_echoes([response, twin]) == {key}
+    of_several = [rename(one, phase=f"{key.operation}-saturation") for one in (response, twin)]
+    assert find_echoes(of_several) == {of_several[1].series.key}
     assert without_echoes([twin, response]) == (response,)
     first, *others = twin.series.points
     slower = replace(twin, series=replace(twin.series, points=(replace(first, value=9e9), *others)))
