@@ -158,7 +158,7 @@ def test_a_series_is_told_with_all_that_was_seen_in_it(judged: JudgedSeries) -> 
     ]
     assert "1,000 → 900 ops/s −10.0 %" in seen[0]
     assert seen[1] == (
-        "retracted: +4.0 % at 5.0.4 (night 1 Mar 2026 #4), provisional in night 1 Mar 2026 #5,"
+        "retracted: +4.0 % at 5.0.4 (night 1 Mar 2026 #4), suspected in night 1 Mar 2026 #5,"
         " no longer seen since night 1 Mar 2026 #6"
     )
     assert seen[2].startswith("drift: +5.0 % slowly from 5.0.1 (night 1 Mar 2026 #1) to 5.0.4")
@@ -174,7 +174,7 @@ def test_a_withdrawn_change_that_may_be_older_than_the_replay_is_told_by_a_night
     ]
     (series,) = build_series(observations)
     told = lines(Judgement(series=(replace(judged, series=series),)))
-    assert any("provisional by night 1 Mar 2026 #5, no longer seen since night" in one for one in told)
+    assert any("suspected by night 1 Mar 2026 #5, no longer seen since night" in one for one in told)
 
 
 def test_the_worst_series_comes_first(judged: JudgedSeries) -> None:

@@ -202,7 +202,7 @@ def test_by_the_word_of_the_file_alone_only_the_head_gets_a_check_run(hub: GitHu
     result = run(give(path, made_up.REGRESSED))
     assert result.exit_code == 0
     assert hub.runs == {}
-    assert "only --sha vouches for another commit" in result.stderr
+    assert "only --sha allows another commit" in result.stderr
     assert "About an older commit" in hub.shown[0]
     assert run(give(path, made_up.REGRESSED), "--sha", HEAD).exit_code == 0
     assert [one["head_sha"] for one in hub.runs.values()] == [HEAD]
