@@ -96,7 +96,9 @@ def test_bisect_takes_each_input_as_one_value(place: Place, text: str) -> None:
     assert not place.is_owned
 
 
-@pytest.mark.parametrize(("code", "said"), [(1, "A release made it worse"), (3, "Not decided, or not measured")])
+@pytest.mark.parametrize(
+    ("code", "said"), [(1, "A release made it worse"), (3, "Not decided, or not measured")]
+)
 def test_bisect_leaves_out_what_is_not_given(place: Place, code: int, said: str) -> None:
     place.answer("found\n", code)
     empty = dict.fromkeys(("SYSTEM", "SPAN", "EXPERIMENT", "METRIC", "SUITE"), "")

@@ -10,7 +10,7 @@ from analysis.detection.verdict import Outcome
 from perf.model.metrics import METRICS
 from perf.model.results import TrialStatus
 
-_HARDLY_ANYTHING = 0.5
+HARDLY_ANYTHING = 0.5
 """An interval that leaves half as much again open says nothing that helps anybody."""
 _MOST_SHOWN = 4
 """Trials that were not used; the rest is on the page."""
@@ -59,8 +59,8 @@ def _conclude(outcome: Outcome, deciding: Sequence[MeasureResult]) -> str:
         if one.effect is None:
             return f"cannot be compared {basis}"
         kind = name_kind(one.measure)
-        bounds[kind] = max(bounds.get(kind, 0.0), _excluded(one.effect))
-    known = {kind: bound for kind, bound in bounds.items() if bound < _HARDLY_ANYTHING}
+        bounds[kind] = max(bounds.get(kind, 0.0), find_excluded(one.effect))
+    known = {kind: bound for kind, bound in bounds.items() if bound < HARDLY_ANYTHING}
     if outcome is Outcome.INVALID or not bounds:
         return f"cannot be compared {basis}"
     if not known:
@@ -89,13 +89,13 @@ def _describe_difference(one: MeasureResult) -> str:
 
 
 def _say_excluded(effect: Effect) -> str:
-    excluded = _excluded(effect)
-    if excluded >= _HARDLY_ANYTHING:
+    excluded = find_excluded(effect)
+    if excluded >= HARDLY_ANYTHING:
         return "too early to tell"
     return f"no difference of {words.percent(excluded)} or more"
 
 
-def _excluded(effect: Effect) -> float:
+def find_excluded(effect: Effect) -> float:
     """Return the size from which on the interval excludes a difference in either direction."""
     return max(abs(effect.low), abs(effect.high))
 

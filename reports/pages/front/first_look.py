@@ -4,10 +4,12 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from math import inf
 from statistics import median
 
+from analysis.comparing.description import HARDLY_ANYTHING, find_excluded
 from analysis.comparing.results import ComparisonResult, MeasureResult
-from analysis.detection.effects import Effect, relative_change
+from analysis.detection.effects import relative_change
 from analysis.detection.verdict import WORST_FIRST, Outcome, merge
 from analysis.judging.judgement import JudgedSeries
 from perf.model.results import Purpose
@@ -37,7 +39,7 @@ _MOST_SAID = 2
 class SideRow:
     """One measure on both sides; without an outcome it is no verdict.
 
-    `bound` is what the difference is smaller than, either way.
+    `excluded` is the relative change than which the difference is smaller, either way.
     """
 
     where: str
@@ -47,8 +49,13 @@ class SideRow:
     after: str
     change: str
     interval: str = ""
-    bound: str = ""
+    excluded: float = inf
     outcome: Outcome | None = None
+
+    @property
+    def bound(self) -> str:
+        """Describe what the difference is smaller than; empty where that would say nothing."""
+        return plain_percent(self.excluded) if self.excluded < HARDLY_ANYTHING else ""
 
     @property
     def badge(self) -> Badge | None:
@@ -101,17 +108,11 @@ def _view_measure(result: MeasureResult) -> SideRow:
         after=_with_unit(result.after, measure.metric),
         change=row.change,
         interval=row.interval if result.effect else "",
-        bound=_bound(result.effect) if result.outcome not in _MOVED else "",
+        excluded=find_excluded(result.effect)
+        if result.effect and result.outcome not in _MOVED
+        else inf,
         outcome=result.outcome,
     )
-
-
-def _bound(effect: Effect | None) -> str:
-    """Describe what the difference is smaller than; empty where that would say nothing."""
-    if effect is None:
-        return ""
-    most = max(abs(effect.low), abs(effect.high))
-    return plain_percent(most) if most < 1 else ""
 
 
 def choose_side_badge(tables: Sequence[SideTable]) -> Badge | None:
@@ -139,11 +140,28 @@ def say_sides(tables: Sequence[SideTable]) -> str:
         Outcome.IMPROVED: f"{after} is better than {before}",
         Outcome.UNCHANGED: f"{after} is like {before}",
     }.get(told, f"No difference between {before} and {after} is shown")
+    if told is Outcome.UNDECIDED:
+        return f"{begin}: {_say_excluded([row for _, _, row in rows])}."
     said = ", ".join(_say_row(row) for _, row in chosen[:_MOST_SAID])
     more = f", and {len(chosen) - _MOST_SAID} more" if len(chosen) > _MOST_SAID else ""
     rest = Counter(outcome for outcome, _, _ in rows if outcome is not told)
     others = "".join(f"; {rest[one]} {one}" for one in WORST_FIRST if rest[one])
     return f"{begin}: {said}{more}{others}."
+
+
+def _say_excluded(rows: Sequence[SideRow]) -> str:
+    """Describe for each kind of measure how little it differs, or that this is not known yet."""
+    most: dict[str, float] = {}
+    for row in rows:
+        most[row.what] = max(most.get(row.what, 0.0), row.excluded)
+    known = [
+        f"{what} differs by less than {plain_percent(bound)}"
+        for what, bound in most.items()
+        if bound < HARDLY_ANYTHING
+    ]
+    unknown = [what for what, bound in most.items() if bound >= HARDLY_ANYTHING]
+    rest = [f"{', '.join(unknown)}: too early to tell"] if unknown else []
+    return "; ".join((*([", ".join(known)] if known else []), *rest))
 
 
 def _say_row(row: SideRow) -> str:

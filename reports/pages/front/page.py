@@ -211,8 +211,9 @@ def show_front(
     incidents = _show_incidents(context)
     top = next(iter(incidents["attention"]), None)
     first_look = _show_first_look(context, groups, nights)
-    # Until nights can tell, a comparison of the newest one is the verdict.
-    sides = first_look["sides"] if first_look["is_early"] else ()
+    # While nights cannot tell, a comparison of the newest one is the verdict.
+    is_open = judgement.outcome is Outcome.UNDECIDED and not top
+    sides = first_look["sides"] if first_look["is_early"] or is_open else ()
     verdict = choose_badge(judgement, is_empty=not heads)
     early = say_verdict(judgement, top, by_itself) if heads else ""
     return {

@@ -77,6 +77,10 @@ def test_a_comparison_is_a_table_of_its_trusted_measures() -> None:
     assert say_sides([replace(table, rows=(rate,))]) == f"{better}."
     still = replace(table, rows=(tail,))
     assert say_sides([still]).startswith("No difference between 5.0.0 and 5.0.9 is shown: p99 ")
+    wide = replace(tail, what="p99.9 response time", excluded=0.6)
+    assert say_sides([replace(table, rows=(wide, tail))]).endswith(
+        f"differs by less than 5{NBSP}%; p99.9 response time: too early to tell."
+    )
     words = [badge.word for one in (table, still) if (badge := choose_side_badge([one]))]
     assert words == ["Better in part", "No difference shown"]
 
