@@ -127,7 +127,7 @@ bench-bisection: .venv/.dev ## how often a bisection finds the culprit, and what
 bench-detection: .venv/.dev ## the detector against Otava, same data: the goals of docs/statistics.md (a quarter of an hour on two cores)
 	$(BIN)/python tests/benchmarks/detection/table.py
 
-bench-comparison: .venv/.dev ## side-by-side comparisons with a known truth: the tables of docs/statistics.md (an hour of one core)
+bench-comparison: .venv/.dev ## side-by-side comparisons with a known truth: the tables of docs/statistics.md (ten minutes of one core)
 	PYTHONPATH=tests/benchmarks/detection $(BIN)/python tests/benchmarks/comparison/table.py
 
 site: .venv/.ready ## write the site again from the history
