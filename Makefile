@@ -161,15 +161,17 @@ clean: ## remove the environment and all caches of tools; var/ (your results) st
 	rm -rf .venv mutants .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis .benchmarks dist
 
 # pip retries by itself; hashes are in the lock files, addresses are not.
+# Each lock binds extras too (-c): a package that is asked for with an extra is pinned without it, and pip would take
+# the newest one, which has no hash here, as soon as there is a newer one.
 .venv/.ready: requirements/all.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed, this is %d.%d; say which: make PYTHON=python3.12 …" % sys.version_info[:2])'
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv || { rm -rf .venv; echo "this Python cannot make virtual environments; on Debian and Ubuntu: apt install python3-venv" >&2; exit 1; }
 	@echo "installing the pinned packages into .venv (about a minute)"
-	@$(PIP) install -q --retries 5 --require-hashes -r requirements/all.lock
+	@$(PIP) install -q --retries 5 --require-hashes -r requirements/all.lock -c requirements/all.lock
 	@$(PIP) install -q --no-deps --no-build-isolation --editable .
 	@touch $@
 
 .venv/.dev: .venv/.ready requirements/dev.lock
 	@echo "installing the pinned development packages into .venv"
-	@$(PIP) install -q --retries 5 --require-hashes -r requirements/dev.lock
+	@$(PIP) install -q --retries 5 --require-hashes -r requirements/dev.lock -c requirements/dev.lock
 	@touch $@
