@@ -39,12 +39,10 @@ SLOW = $(BIN)/pytest --timeout 1800
 TOGETHER = --numprocesses $(SLOW_WORKERS) --dist loadfile --no-loadscope-reorder
 NO_TRIALS := tests/analysis tests/contract tests/perf/config tests/perf/history tests/perf/load tests/perf/workloads tests/perf/commands/test_history_lake.py tests/reports \
   $(foreach of,histories imports series texts,tests/reliability/test_hostile_$(of).py) tests/act/test_comment.py tests/act/test_candidate_refusals.py tests/test_ci.py tests/test_packaging.py
-# Each of them runs one after the other: what begins last ends last.
-LONGEST := tests/perf/trial tests/act
 test-slow: .venv/.dev ## what make test has no time for
 	@failed=0; again=0; \
 	$(SLOW) -m "slow and not alone" $(TOGETHER) tests/infra tests/lab $(NO_TRIALS) || again=1; \
-	$(SLOW) -m "slow and not alone" $(TOGETHER) $(LONGEST) tests --ignore=tests/infra --ignore=tests/lab $(NO_TRIALS:%=--ignore=%) || again=1; \
+	$(SLOW) -m "slow and not alone" $(TOGETHER) --ignore=tests/infra --ignore=tests/lab $(NO_TRIALS:%=--ignore=%) || again=1; \
 	test $$again -eq 0 || env -u KNICKPOINT_TESTS_UNTIL $(SLOW) -m "slow and not alone" --last-failed --last-failed-no-failures none || failed=1; \
 	$(SLOW) -m "slow and alone" || failed=1; \
 	exit $$failed

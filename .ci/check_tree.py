@@ -45,7 +45,7 @@ SPOKEN = ("*.md", "reports/**/*.html", ".github/**/*.yml")
 HISTORIC = {"CHANGELOG.md"}
 DIALECT = {
     r"told": "reported",
-    r"(?<!cannot\s)(?<!can\s)(?<!to\s)tells?": "says, shows, reports",
+    r"(?<!cannot\s)(?<!(?:early|small)\sto\s)(?<!points\sto\s)tells?": "says, shows, reports",
     r"telling": "reporting",
     r"mended": "resolved, fixed",
     r"of ours": "Knickpoint's",
@@ -244,7 +244,7 @@ def _messages(tree: ast.Module) -> str:
             and id(node) not in docstrings
         ):
             text = " ".join(node.value.split())
-            if " " in text and "SELECT" not in text:
+            if " " in text:
                 lines[node.lineno] = f"{lines.get(node.lineno, '')} {text}"
     return "\n".join(lines.get(line, "") for line in range(1, max(lines, default=0) + 1))
 

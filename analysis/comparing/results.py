@@ -149,12 +149,12 @@ class Revision:
 class KnobValues:
     """One setting that differs between two revisions, with both values as JSON; empty where absent.
 
-    `path` is the way to it with its file, `key` what its database calls it.
+    `path` is the way to it with its file, `key` what its database calls it; older files have no key.
     """
 
     __pydantic_config__ = _STRICT
     path: _Line
-    key: _Line
+    key: _Line = ""
     before: _Line
     after: _Line
 

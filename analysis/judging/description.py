@@ -105,7 +105,7 @@ def say_judgement(judgement: Judgement) -> str:
 
 
 def echo_words(many: int) -> str:
-    """Say how many more there are that are not counted; empty where there is none."""
+    """Describe how many series are left out of a count; empty if none is."""
     if not many:
         return ""
     return f"{many:,} more only {ECHOES[0] if many == 1 else ECHOES[1]}"

@@ -90,12 +90,12 @@ MOVES = f"""
                unnest(?::JSON::VARCHAR[]) AS trial_id
     ),
     known AS ({_CIRCUMSTANCES}),
-    told AS (
+    neighbours AS (
         SELECT list, place, name, value,
                lag(value) OVER (PARTITION BY list, name ORDER BY place) AS before
         FROM asked JOIN known USING (trial_id)
     )
-    SELECT list, place, name, before, value FROM told WHERE before <> value ORDER BY ALL
+    SELECT list, place, name, before, value FROM neighbours WHERE before <> value ORDER BY ALL
 """  # noqa: S608  our own names
 """Takes lists, places and trials (each as JSON), and facts to leave out.
 

@@ -10,8 +10,7 @@ their bundles, whose ids follow from the plan.
 A question half answered is not asked anew: trials of the past count as turns, too. Those of an earlier
 comparison of the same question took turns already. And a night that measured both releases, everything
 else equal by hash, on the same hosts is a block of one trial each, or half of the block that follows at
-once. Only completed trials count, and only where what is said of them from the start is said of the
-side.
+once. Only completed trials count, and only those whose remarks are those of the side.
 """
 
 import random

@@ -49,7 +49,7 @@ def advise(
     if incident.cause is Cause.TESTBED:
         return (Step(text="Look at the testbed first: what watches it moved, too."),)
     if lead.state is ChangeState.PROVISIONAL:
-        return (Step(text="Wait for the next nights: nothing but more points can tell."),)
+        return (Step(text="Wait for the next nights: only more points can decide."),)
     if lead.outcome is Outcome.IMPROVED:
         text = "Nothing has to be done. If it was meant, write that down:"
         return (Step(text=text, commands=triage_command(incident.name, "expected")),)

@@ -163,5 +163,5 @@ def describe_missing(incident: Incident) -> str:
         return "An interleaved comparison on the same hosts would settle it sooner than nights."
     is_within = lead.last_before.release == lead.first_after.release
     if incident.is_news and is_within and lead.state is ChangeState.PROVISIONAL:
-        return "There are no two releases to compare here: only more nights can tell."
+        return "There are no two releases to compare here: only more nights can decide."
     return ""

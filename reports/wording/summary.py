@@ -319,7 +319,7 @@ def _name_causes(
     shorter = "the changed setting" if len(knobs) == len(named) == 1 else share
     if len(named) > _MOST_NAMED:
         return (shorter,)
-    keys = [clean(one.key, _MOST_PATH) for one in named]
+    keys = [clean(one.key or one.path, _MOST_PATH) for one in named]
     whole = [f"{key} {_value_words(one)}" for key, one in zip(keys, named, strict=True)]
     return " and ".join(whole), " and ".join(keys), shorter
 

@@ -27,8 +27,8 @@ _WAYS = {
     ARTIFACT: "Install the old artifact as a local copy of {release}, and {again} interleaved with the "
     "new.",
     "knickpoint": "Install Knickpoint {old} and {again}: the same release must then be as it was.",
-    PRICE_PER_HOUR: "No trial can tell: a price moves what is counted per dollar, and nothing else.",
-    PRICES_FROM: "No trial can tell: it says since when a price holds, and changes nothing by itself.",
+    PRICE_PER_HOUR: "No trial shows it: a price moves what is counted per dollar, and nothing else.",
+    PRICES_FROM: "No trial shows it: it says since when a price holds, and changes nothing by itself.",
     "kernel": "Boot the old kernel on the host and {again}, or do so on a host that still has it.",
     "version:java": "Install the old Java on the host and {again}.",
     _VERSION: "Install the old version where the load is offered, and {again}.",
@@ -152,7 +152,7 @@ def _describe_apart(incident: Incident) -> str:
             return "Measure more nights: the sentinel that is measured there cannot tell yet."
         return (
             "Measure a sentinel on the nights of this experiment; once it has points on both sides "
-            "of a change it can tell."
+            "of a change it can answer."
         )
     return "Let both releases take turns on the same hosts: this page has the command."
 

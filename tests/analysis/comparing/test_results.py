@@ -67,6 +67,14 @@ def write(**measure: object) -> bytes:
     return json.dumps({**content, "comparisons": [result]}).encode()
 
 
+def test_a_file_from_before_settings_had_a_key_is_read() -> None:
+    content = json.loads(write_comparisons(replace(BARE, changes=(CHANGE,))))
+    del content["changes"][0]["unlisted"]
+    content["changes"][0]["knobs"] = [{"path": "x: settings.a", "before": "1", "after": "2"}]
+    (change,) = read_comparisons(json.dumps(content).encode(), PATH).changes
+    assert (change.unlisted, [one.key for one in change.knobs]) == (0, [""])
+
+
 def test_what_changed_and_was_not_compared_is_undecided_beside_any_good_outcome() -> None:
     (result,) = read_comparisons(write(outcome="unchanged"), PATH).comparisons
     unmeasured = ExperimentChange(suite="night", experiment="read", knobs=(), text="removed at head")

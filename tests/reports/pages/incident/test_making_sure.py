@@ -108,7 +108,7 @@ def test_within_one_release_only_nights_can_tell(demo: Any, incident: Incident) 
     lead = replace(incident.lead, last_before=replace(incident.lead.last_before, release=release))
     within = replace(incident, lead=lead, changes=(lead,), question=None)
     view = page(demo, within)
-    assert view["missing"].endswith("only more nights can tell.")
+    assert view["missing"].endswith("only more nights can decide.")
     assert view["settling"] == ""
     settled = replace(within, is_news=False)
     assert page(demo, settled)["missing"] == ""
