@@ -56,7 +56,7 @@ def test_a_small_budget_ends_with_the_release_that_most_probably_became_worse(
     assert done.jobs == {"bisect": "failure"}, done.log
     assert done.left == ()
     # Eight trials are enough to see the change, and not to say it for certain: that is no "fine".
-    assert done.summary.startswith("## It could not be told, or not be measured"), done.summary
+    assert done.summary.startswith("## Not decided"), done.summary
     assert "The budget is used up" in done.summary
     assert "most probable is 5.0.9" in done.summary
     assert "a handicap was planted in this trial" in done.summary

@@ -29,7 +29,7 @@ def trials(lab: Lab, tmp_path: Path) -> Iterator[Trials]:
 
 
 def check_that_the_next_completes(trials: Trials) -> None:
-    trial = trials.end(trials.measure(), TRIAL_S, 0)
+    trial = trials.end(trials.begin("seconds"), TRIAL_S, 0)
     assert trial["status"] == "completed", trial["reasons"]
     await_that(lambda: trials.is_clean_after(*HOSTS), 5, "nothing is left")
 
@@ -82,13 +82,12 @@ SIDES = [("here", "db-1"), ("there", "load-1"), ("here", "load-1"), ("there", "d
 @pytest.mark.parametrize(("side", "host"), cases(SIDES, SIDES[:2]))
 def test_sessions_that_die_cost_nothing(lab: Lab, trials: Trials, host: str, side: str) -> None:
     running = trials.measure()
-    address = f"root@10.77.0.{11 if host == 'db-1' else 21}".encode()
+    address = f"root@10.77.0.{11 if host == 'db-1' else 21}"
 
     def sessions() -> list[int]:
         if side == "there":  # the log-in processes of sshd, but not sshd itself
             return lab.processes(host, "sshd: root")
-        clients = trials.ssh_of(running.pid)
-        return [pid for pid in clients if address in Path(f"/proc/{pid}/cmdline").read_bytes()]
+        return trials.ssh_of(running.pid, to=address)
 
     for _ in range(2):
         await_that(lambda: bool(sessions()), 10, "a session")
@@ -118,9 +117,8 @@ def test_what_a_killed_run_left_is_ended_by_the_next(lab: Lab, trials: Trials) -
     running.wait(10)
     await_that(lambda: not trials.ssh_of(running.pid), 5, "its connections end with it")
     assert lab.ours() == left, "on hosts over SSH, processes go on"
-    second = trials.measure()
+    assert trials.end(trials.begin("seconds"), TRIAL_S, 0)["status"] == "completed"
     assert not [pid for pids in left.values() for pid in pids if Path(f"/proc/{pid}").exists()]
-    assert trials.end(second, TRIAL_S, 0)["status"] == "completed"
     for host in HOSTS:
         assert f"{host}: ending 1 processes" in trials.log.read_text()
 

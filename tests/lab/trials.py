@@ -16,24 +16,31 @@ from .conftest import HOSTS, ROOT, Lab
 
 SUITE = """\
 name: faults
-description: One trial whose load goes on for long enough to be disturbed.
+description: Trials that are long enough to be disturbed, and short ones that are not.
 testbed: lab
 experiments:
-  - name: steady
+  - name: half-a-minute
     system: {system}
     config: default
     topology: lab-three
     workload: half-a-minute
     releases: ["{release}"]
+  - name: seconds
+    system: {system}
+    config: default
+    topology: lab-three
+    workload: seconds
+    releases: ["{release}"]
 """
+LENGTHS_S = {"half-a-minute": 30, "seconds": 3}
 WORKLOAD = """\
-name: half-a-minute
-description: Writes, for long enough to be disturbed.
+name: {name}
+description: Writes, for as long as a test needs.
 owner: tests
 source: made up for tests
 purpose: It tests what becomes of an interrupted night.
 not_comparable: Anything.
-records: {kind: sensor, devices: 20, payload_bytes: 256, latest_count: 5}
+records: {{kind: sensor, devices: 20, payload_bytes: 256, latest_count: 5}}
 operation: write
 consistency: quorum
 preload_rows_per_device: 1
@@ -41,10 +48,10 @@ preload_in_flight: 4
 operation_timeout_s: 5
 measurements:
   - name: saturation
-    load: {kind: closed, in_flight: 4}
+    load: {{kind: closed, in_flight: 4}}
     warmup_s: 1
     warmup_cap_s: 1
-    iteration_s: 30
+    iteration_s: {seconds}
     iterations: 1
 seed: 7
 """
@@ -76,22 +83,29 @@ class Trials:
         testbed.write_text(BUSY.sub(r"\1: 1000000.0", testbed.read_text()))
         suite = SUITE.format(system=self.system, release=self.release)
         (self.directory / "configs" / "suites" / "faults.yaml").write_text(suite)
-        (self.directory / "configs" / "workloads" / "half-a-minute.yaml").write_text(WORKLOAD)
+        for name, seconds in LENGTHS_S.items():
+            workload = WORKLOAD.format(name=name, seconds=seconds)
+            (self.directory / "configs" / "workloads" / f"{name}.yaml").write_text(workload)
 
     @property
     def log(self) -> Path:
         return self.directory / f"{len(self.running)}.log"
 
-    def measure(self) -> subprocess.Popen[bytes]:
-        """Begin a trial, and come back once it is under load."""
+    def begin(self, experiment: str) -> subprocess.Popen[bytes]:
+        """Begin a trial of one of the two lengths."""
         options = ["--configs", str(self.directory / "configs"), "--data", str(self.directory / "var")]
-        options += ["--suite", "faults", "--experiment", "steady", "--release", self.release]
+        options += ["--suite", "faults", "--experiment", experiment, "--release", self.release]
         command = [sys.executable, "-m", "perf.commands.main", "measure", *options]
-        log = self.directory / f"{len(self.running) + 1}.log"
         # The testbed names its SSH configuration from the tree's root on.
-        with log.open("w") as output:
+        with (self.directory / f"{len(self.running) + 1}.log").open("w") as output:
             trial = subprocess.Popen(command, stdout=output, stderr=output, cwd=ROOT)
         self.running.append(trial)
+        return trial
+
+    def measure(self) -> subprocess.Popen[bytes]:
+        """Begin a trial, and come back once it is under a load that goes on for half a minute."""
+        trial = self.begin("half-a-minute")
+        log = self.log
         # On two quiet cores the fake needs 15 s; on two with a load of 18 it took a little over 60 s.
         limit_s = 180 if self.system == "fake" else 400
         await_that(lambda: UNDER_LOAD in log.read_text() or trial.poll() is not None, limit_s, "a load")
@@ -116,7 +130,7 @@ class Trials:
         masters = self.ssh_of(*(trial.pid for trial in self.running))
         return not any(self.lab.ours(*hosts).values()) and not masters
 
-    def ssh_of(self, *parents: int) -> list[int]:
+    def ssh_of(self, *parents: int, to: str = "") -> list[int]:
         """Return the SSH clients of processes; those of one that has ended belong to the machine."""
         found = []
         for path in Path("/proc").glob("[0-9]*"):
@@ -126,6 +140,7 @@ class Trials:
             except OSError:
                 continue
             is_ssh = words[0] == b"ssh" and any(b"var/lab/ssh_config" in word for word in words)
+            is_ssh = is_ssh and (not to or to.encode() in words)
             if is_ssh and above in {1, *parents}:
                 found.append(int(path.name))
         return found

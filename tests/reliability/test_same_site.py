@@ -43,7 +43,7 @@ def other_python() -> Path:
         pip = (python, "-m", "pip", "--disable-pip-version-check", "--no-input", "install", "-q")
         for command in (
             (program, "-m", "venv", place),
-            (*pip, "--retries", "5", "--require-hashes", "-r", LOCK),
+            (*pip, "--retries", "5", "--require-hashes", "-r", LOCK, "-c", LOCK),
             (*pip, "--no-deps", "--no-build-isolation", "--editable", ROOT),
         ):
             subprocess.run(command, check=True, timeout=600)
