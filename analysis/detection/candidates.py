@@ -6,7 +6,7 @@ Two searches with different blind spots: moving sums of several widths, and Otav
 import math
 
 import numpy as np
-from scipy.ndimage import median_filter
+from scipy.ndimage import maximum_filter1d, median_filter
 
 from analysis.detection.noise import Values, variance_of_mean
 
@@ -66,12 +66,7 @@ def find_by_moving_sums(values: Values, deviation: float, persistence: float) ->
         error = deviation * math.sqrt(2 * variance_of_mean(width, persistence))
         scores = np.abs(jump) / error
         reach = 2 * (width // 2) + 1
-        peaks = (scores >= _LEAST_SCORE) & (scores >= _running_maximum(scores, reach))
+        highest = maximum_filter1d(scores, reach, mode="constant", cval=-np.inf)
+        peaks = (scores >= _LEAST_SCORE) & (scores >= highest)
         found.update(int(place) for place in places[peaks])
     return found
-
-
-def _running_maximum(scores: Values, reach: int) -> Values:
-    padded = np.pad(scores, reach // 2, constant_values=-np.inf)
-    highest: Values = np.lib.stride_tricks.sliding_window_view(padded, reach).max(axis=1)
-    return highest
