@@ -13,7 +13,6 @@ from reports.pages.nights.moves import HEADLINES, ConfigMove, Offsets, find_conf
 from reports.pages.nights.view import (
     MeasuredNight,
     NightRow,
-    explain_told,
     group_nights,
     list_nights,
     summarize_night,
@@ -84,7 +83,7 @@ def _show(context: SiteContext, beside: _Beside, row: NightRow) -> dict[str, obj
         "title": night.title,
         "summary": summarize_night(night, context.heads),
         "name": night.name,
-        "told": explain_told(row.told),
+        "found": row.found_how,
         "events": [(word, tuple(dict.fromkeys(keys))) for word, keys in row.events],
         "moves": beside.moves.get(night.name, ()),
         "offsets": {

@@ -1,4 +1,4 @@
-"""Nights by date: what each measured, what is missing of it, and what it told."""
+"""Nights by date: what each measured, what is missing of it, and what it found."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -20,13 +20,11 @@ from reports.wording.attention import view_missing
 from reports.wording.wording import count, heading, night_name, night_words, sentence
 
 _IN_TURNS = (Purpose.CANDIDATE, Purpose.COMPARISON, Purpose.CONFIRMATION, Purpose.BISECTION)
-_NOT_JUDGED_AGAIN = ""
-_AT_LEAST = "at least "
 NOTHING_NEW = "nothing new"
 _WORDS = (Outcome.REGRESSED.value, Outcome.IMPROVED.value, "suspected", "retracted")
-"""What a night can tell of a series, in the order in which it is said."""
+"""What a night can find of a series, in the order in which it is said."""
 Events: TypeAlias = defaultdict[str, dict[str, list[SeriesKey]]]
-"""By night and word the series of which it was told."""
+"""By night and word the series of which it was said."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,16 +59,40 @@ class MeasuredNight:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NightRow:
-    """One night in a line; `told` is what was told then, empty where that is not known any more.
+    """One night in a line: `events` are the series of which it said something, by what.
 
-    `events` are the series of which it told, by what. `missing` counts what was planned and never
-    came; None where the plan is not known.
+    These are all only if `is_replayed`: all series were judged again as of then. `missing` counts what
+    was planned and never came; None where the plan is not known.
     """
 
     night: MeasuredNight
     missing: int | None
-    told: str
+    is_replayed: bool
     events: tuple[tuple[str, tuple[SeriesKey, ...]], ...] = ()
+
+    @property
+    def found(self) -> str:
+        """Return what was known after it, in a few words; empty where that is not known any more."""
+        parts = ", ".join(f"{len(series):,} {word}" for word, series in self.events)
+        if self.is_replayed:
+            return parts or NOTHING_NEW
+        # Series without a point on some of the newest nights are replayed further back than others.
+        return f"at least {parts}" if parts else ""
+
+    @property
+    def found_how(self) -> str:
+        """Describe how it is known."""
+        if not self.found:
+            return (
+                "What was known after this night is not known any more: "
+                f"only the newest {REPLAYED_NIGHTS} nights are judged again as of then."
+            )
+        if self.is_replayed:
+            return sentence(f"known after this night: {self.found}")
+        return sentence(
+            f"known after this night: {self.found}; only series whose newest {REPLAYED_NIGHTS} nights "
+            "reach back to it are judged again"
+        )
 
 
 def list_by_itself(trials: Iterable[TrialHead]) -> list[TrialHead]:
@@ -121,40 +143,25 @@ def list_nights(
     series: Sequence[JudgedSeries],
     known: Mapping[TrialId, TrialHead],
 ) -> tuple[NightRow, ...]:
-    """Return nights with what they told, in the order in which they come; `known` are all trials."""
+    """Return nights in their order, that of time, with what they found; `known` are all trials."""
     events: Events = defaultdict(dict)
     for judged in series:
         for name, word in _list_events(judged):
             events[name].setdefault(word, []).append(judged.series.key)
-    told = _describe_nights([night.name for night in nights], series, events)
+    first_replayed = _find_first_known([night.name for night in nights], series)
     return tuple(
         NightRow(
             night=night,
             missing=len(view_missing(night.plan, known)) if night.plan else None,
-            told=told[night.name],
+            is_replayed=at >= first_replayed,
             events=tuple(
                 (word, tuple(events[night.name][word]))
                 for word in _WORDS
                 if word in events.get(night.name, ())
             ),
         )
-        for night in nights
+        for at, night in enumerate(nights)
     )
-
-
-def explain_told(told: str) -> str:
-    """Describe how it is found what a night told."""
-    if told == _NOT_JUDGED_AGAIN:
-        return (
-            "What was known after this night is not known any more: "
-            f"only the newest {REPLAYED_NIGHTS} nights are judged again as of then."
-        )
-    if told.startswith(_AT_LEAST):
-        return sentence(
-            f"known after this night: {told}; only series whose newest {REPLAYED_NIGHTS} nights "
-            "reach back to it are judged again"
-        )
-    return sentence(f"known after this night: {told}")
 
 
 def count_statuses(trials: Iterable[TrialHead], *, best_first: bool = False) -> str:
@@ -175,22 +182,6 @@ def summarize_night(night: MeasuredNight, known: Mapping[TrialId, TrialHead]) ->
     return f"{ended:,} of {planned} of suite {night.plan.suite} ended{f': {told}' if told else ''}."
 
 
-def _describe_nights(
-    names: Sequence[str], series: Sequence[JudgedSeries], events: Events
-) -> Mapping[str, str]:
-    """Describe what each night told, as far as that is known; `names` are in the order of time."""
-    replayed = set(names[_find_first_known(names, series) :])
-    return {
-        name: _put_events(events.get(name, {}))
-        if name in replayed
-        # Series without a point on some of the newest nights are replayed further back than others.
-        else f"{_AT_LEAST}{_put_events(events[name])}"
-        if name in events
-        else _NOT_JUDGED_AGAIN
-        for name in names
-    }
-
-
 def _find_first_known(names: Sequence[str], series: Iterable[JudgedSeries]) -> int:
     """Return the place of the first night of which all is known, whatever series it measured."""
     places = {name: place for place, name in enumerate(names)}
@@ -204,7 +195,7 @@ def _find_first_known(names: Sequence[str], series: Iterable[JudgedSeries]) -> i
 
 
 def _list_events(judged: JudgedSeries) -> Iterator[tuple[str, str]]:
-    """Yield what each night told of a series: the night, and in a word what."""
+    """Yield what each night found of a series: the night, and in a word what."""
     metric = METRICS.get(judged.series.key.metric)
     if metric is None or not judged.alerts:
         return
@@ -218,8 +209,3 @@ def _list_events(judged: JudgedSeries) -> Iterator[tuple[str, str]]:
         ):
             if night is not None and not may_be_older(judged.series, night):
                 yield nights[night], word
-
-
-def _put_events(events: Mapping[str, Sequence[SeriesKey]]) -> str:
-    parts = [f"{len(events[word]):,} {word}" for word in _WORDS if word in events]
-    return ", ".join(parts) or NOTHING_NEW

@@ -83,7 +83,7 @@ def test_the_verdict_begins_with_the_worst_incident(index: dict[str, Any]) -> No
     )
     assert index["top"].cause == "Attributed to the database, 5.0.2 → 5.0.3."
     assert index["counts"][0] == ("bad", "5 regressed", "series.html#find=regressed")
-    assert index["tonight"].told == "nothing new"
+    assert index["tonight"].found == "nothing new"
     assert index["left_out"] == ()
     assert timedelta(hours=4) <= index["age"] < timedelta(hours=5)
     assert index["age"] < index["limit"]

@@ -1,4 +1,4 @@
-"""Nights by date: what is told of each, and that the page of an old night is not made again."""
+"""Nights by date: what is said of each, and that the page of an old night is not made again."""
 # ruff: noqa: ANN401  a conftest is no module, so the type of its `demo` cannot be imported
 
 from collections.abc import Callable
@@ -16,7 +16,6 @@ from reports.pages.nights import page as pages
 from reports.pages.nights.moves import find_config_moves, find_offsets
 from reports.pages.nights.view import (
     NightRow,
-    explain_told,
     find_current_night,
     group_nights,
     list_nights,
@@ -33,16 +32,16 @@ def list_rows(demo: Any) -> tuple[NightRow, ...]:
     return list_nights(nights, context.judgement.series, context.heads)
 
 
-def test_a_night_says_what_it_measured_missed_and_told(demo: Any) -> None:
+def test_a_night_says_what_it_measured_missed_and_found(demo: Any) -> None:
     rows = list_rows(demo)
     assert len(rows) == 8
     assert rows[-1].night.title == f"Night 8{NBSP}Mar{NBSP}2026{NBSP}#1"
     assert rows[-1].night.plan.suite == "quickstart"
     assert (rows[-1].night.statuses, rows[-1].missing) == ("1 failed, 1 invalid, 3 completed", 1)
     assert (rows[0].night.statuses, rows[0].missing) == ("6 completed", None)  # its plan is not known
-    told = {row.night.name[-4:-2]: row.told for row in rows}
-    assert explain_told(told["05"]) == "Known after this night: 1 suspected."
-    assert (told["04"], told["05"], told["07"]) == ("nothing new", "1 suspected", "1 retracted")
+    found = {row.night.name[-4:-2]: row.found for row in rows}
+    assert rows[4].found_how == "Known after this night: 1 suspected."
+    assert (found["04"], found["05"], found["07"]) == ("nothing new", "1 suspected", "1 retracted")
     ((word, (key,)),) = rows[4].events
     assert (word, key.operation) == ("suspected", "read-latest")
 
@@ -95,12 +94,12 @@ def test_of_nights_that_are_not_judged_again_nothing_is_claimed(
 ) -> None:
     monkeypatch.setattr("reports.pages.nights.view.REPLAYED_NIGHTS", 5)
     monkeypatch.setattr("analysis.judging.findings.REPLAYED_NIGHTS", 5)
-    told = [row.told for row in list_rows(demo)]
-    assert told[:5] == [""] * 4 + ["1 suspected"]
+    found = [row.found for row in list_rows(demo)]
+    assert found[:5] == [""] * 4 + ["1 suspected"]
     # Some series are known further back than others.
     monkeypatch.setattr("reports.pages.nights.view.REPLAYED_NIGHTS", 3)
-    told = [row.told for row in list_rows(demo)]
-    assert told[3:7] == [
+    found = [row.found for row in list_rows(demo)]
+    assert found[3:7] == [
         "",
         "at least 1 suspected",
         "",
@@ -117,7 +116,7 @@ def test_a_night_without_a_point_costs_no_series_its_story(
         for day in range(20)
     ]
     rows = list_nights(group_nights([*demo.trials, *newer], ()), demo.judgement.series, {})
-    assert [row.told for row in rows[3:5]] == ["nothing new", "1 suspected"]
+    assert [row.found for row in rows[3:5]] == ["nothing new", "1 suspected"]
 
 
 def test_a_planned_night_without_a_trial_is_a_night(demo: Any) -> None:
