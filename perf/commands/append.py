@@ -19,6 +19,9 @@ def append(data: Path) -> None:
     Bundles are never changed or removed.
     """
     result = append_all(Places(data), lambda text: click.echo(text, err=True))
-    click.echo(f"{result.new} trials appended, {result.known} already there, {len(result.bad)} refused")
+    gone = f", {len(result.gone):,} without their bundle" if result.gone else ""
+    click.echo(
+        f"{result.new} trials appended, {result.known} already there, {len(result.bad)} refused{gone}"
+    )
     if result.bad:
         click.get_current_context().exit(NOT_MEASURED)

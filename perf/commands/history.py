@@ -50,12 +50,18 @@ def history() -> None:
 
 
 @history.command()
+@click.option(
+    "--drop-lost",
+    is_flag=True,
+    help="Also if the old history holds trials whose bundle is gone or cannot be read.",
+)
 @data_option
-def rebuild(data: Path) -> None:
+def rebuild(*, drop_lost: bool, data: Path) -> None:
     """Rebuild the history from the trial bundles.
 
-    The old file stays until the new one is whole, and is then replaced in one step. Bad bundles are
-    left out and reported, all of them; the exit code is then 3.
+    The old file stays until the new one is whole, and is then replaced in one step; one that cannot be
+    read is kept beside it. Where a new one would lack trials of the old one, the old one stays, unless
+    --drop-lost is given. Bad bundles are left out and reported, all of them; the exit code is then 3.
     """
     places = Places(data)
     found = bundle.find(places)
@@ -64,7 +70,9 @@ def rebuild(data: Path) -> None:
             f"there are no trial bundles in {places.trials} to rebuild from; name the data directory "
             "with --data, or measure first: knickpoint nightly"
         )
-    result = store.rebuild(places.history, found, lambda text: click.echo(text, err=True))
+    result = store.rebuild(
+        places.history, found, lambda text: click.echo(text, err=True), drops_lost=drop_lost
+    )
     click.echo(f"{places.history}: rebuilt from {result.new} trial bundles")
     if result.bad:
         raise BundleError(f"{len(result.bad)} of {len(found)} bundles were left out; see above")

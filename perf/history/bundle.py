@@ -210,9 +210,7 @@ def read(path: Path) -> tuple[Trial, tuple[Interval, ...]]:
             is said at once.
 
     """
-    _refuse_place(path)
-    manifest = _read_manifest(path)
-    _refuse_difference(path, manifest)
+    check(path)
     trial = _read_trial(path / TRIAL)
     if trial.id != path.name:
         raise _unusable(
@@ -226,6 +224,17 @@ def read(path: Path) -> tuple[Trial, tuple[Interval, ...]]:
         raise _unusable(path, f"{path / INTERVALS} cannot be read: {disk.explain(error)}") from error
     except BundleError as error:
         raise _unusable(path, str(error)) from error
+
+
+def check(path: Path) -> None:
+    """Prove that a sealed bundle still has the files that its manifest names, with that content.
+
+    Raises:
+        BundleError: it has not; all that is wrong is said at once.
+
+    """
+    _refuse_place(path)
+    _refuse_difference(path, _read_manifest(path))
 
 
 def digest(path: Path) -> str:

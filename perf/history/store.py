@@ -6,9 +6,9 @@ each query alike. What they are kept in is `storage`: a `file`, or a `lake` that
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby, islice
 from operator import itemgetter
 from pathlib import Path
@@ -34,24 +34,31 @@ from perf.history.storage.lake import LakeStorage
 from perf.history.tables import Tables
 from perf.local.places import Places
 from perf.model.columns import Observations
-from perf.model.errors import BundleError, HistoryError, UsageError
+from perf.model.errors import BundleError, DamagedHistory, HistoryError, UsageError
 from perf.model.histograms import percentile_us
 from perf.model.metrics import HIGHEST_LOAD
 from perf.model.results import Move, Observation, Purpose, Trial, TrialHead, TrialId
+from perf.model.shown import list_some
 
 COMPARED_AGAIN = 1_000
 """Known bundles that an append holds against the history once more: the latest. Ten years have 73,000
 of them, and to open so many small files takes minutes where they are not in memory."""
+READ_AGAIN = 100
+"""Those of them of which all files are read again, at 4 ms each: the latest."""
 _OF_A_LINE = (Purpose.SCHEDULED, Purpose.IMPORTED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Appended:
-    """What became of a set of bundles: two counts, and for each bad one why it was left out."""
+    """What became of a set of bundles: two counts, and what is wrong with each bad one.
+
+    `gone` are the trials of the history that have no bundle among them.
+    """
 
     new: int
     known: int
     bad: tuple[str, ...]
+    gone: tuple[TrialId, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -366,7 +373,8 @@ def append_all(places: Places, tell: Callable[[str], None]) -> Appended:
     """Append every sealed bundle that the history does not hold; tell of each new or bad one.
 
     A bad bundle never stops the good ones. Of those that the history holds, the latest COMPARED_AGAIN
-    are seen to be the same still.
+    are seen to have the same manifest still, the latest READ_AGAIN the same content, and it is told
+    whose bundles are gone.
 
     Raises:
         UsageError: there is neither a bundle nor a history, so this is no data directory.
@@ -381,18 +389,30 @@ def append_all(places: Places, tell: Callable[[str], None]) -> Appended:
             "--data, or measure first: knickpoint nightly"
         )
     with open_history(places.history) as history:
-        return _append_each(history, found, tell)
+        done = _append_each(history, found, tell)
+        # Of a history of several labs, each has its own bundles only.
+        gone = () if read_place(places.history) else _find_gone(history, found)
+    if gone:
+        tell(
+            f"The history has {_list_lost(gone, 'is not in ' + str(places.trials))}\nIt keeps them. If "
+            "the bundles were not put elsewhere by you, restore them from a backup."
+        )
+    return replace(done, gone=gone)
 
 
-def rebuild(path: Path, bundles: Sequence[Path], tell: Callable[[str], None]) -> Appended:
+def rebuild(
+    path: Path, bundles: Sequence[Path], tell: Callable[[str], None], *, drops_lost: bool = False
+) -> Appended:
     """Replace the history by one made from these bundles alone, in one step; tell of each.
 
-    Bad bundles are left out and reported. The old history is untouched until the new one is whole
-    and on the disk; it may be corrupt.
+    The old history is untouched until the new one is whole and on the disk, and one that cannot be
+    read is kept beside it. Of one that can, no trial is dropped unless `drops_lost`: where a bundle is
+    gone or bad, it stays. Bad bundles that it does not know are left out and reported.
 
     Raises:
         UsageError: the history is one of several labs, of which these bundles are a part only.
-        HistoryError: another process uses the history, or the new one cannot be written.
+        HistoryError: another process uses the history, the new one cannot be written, or trials that
+            the old one has would be lost.
 
     """
     if place := read_place(path):
@@ -400,16 +420,62 @@ def rebuild(path: Path, bundles: Sequence[Path], tell: Callable[[str], None]) ->
             f"{place.history} holds the trials of several labs, and a lab has only its own bundles: "
             "refused. To append those that it lacks: knickpoint append"
         )
-    with file.replacement(path) as fresh, open_history(fresh) as history:
-        return _append_each(history, bundles, tell)
+    with file.rebuilding(path, keeps_old=False) as (fresh, known):
+        result, lost = _make_from(fresh, bundles, tell, known)
+        if lost and not drops_lost:
+            raise HistoryError(
+                f"{path} stays as it is, for a new one would lack {_list_lost(lost)}\n"
+                "Restore the bundles from a backup, then run it again; or drop these trials: "
+                "knickpoint history rebuild --drop-lost"
+            )
+    return result
+
+
+def replace_damaged(places: Places, problem: DamagedHistory, tell: Callable[[str], None]) -> None:
+    """Make a damaged history new from all bundles, by itself; the old file is kept beside it.
+
+    Raises:
+        HistoryError: not all bundles are there and whole, so that a person has to decide; or the new
+            one cannot be written.
+
+    """
+    found = bundle.find(places)
+    if not found:
+        raise problem
+    tell(f"{problem}\nThat is done now.")
+    with file.rebuilding(places.history, keeps_old=True) as (fresh, known):
+        result, lost = _make_from(fresh, found, tell, known)
+        if lost or result.bad:
+            what = _list_lost(lost) if lost else "the bundles above"
+            raise HistoryError(
+                f"{places.history} stays as it is, damaged, for a new one would lack {what}\n"
+                "Restore the bundles from a backup, or do without them: knickpoint history rebuild "
+                "--drop-lost"
+            )
+
+
+def _make_from(
+    fresh: Path, bundles: Sequence[Path], tell: Callable[[str], None], known: Collection[str]
+) -> tuple[Appended, list[str]]:
+    """Fill an empty history; return also which of the known trials it lacks."""
+    with open_history(fresh) as history:
+        result = _append_each(history, bundles, tell)
+        return result, sorted({*known} - history.bundle_digests().keys())
+
+
+def _list_lost(lost: Sequence[str], how: str = "is gone or cannot be read") -> str:
+    trials = "a trial" if len(lost) == 1 else f"{len(lost):,} trials"
+    listed = "\n".join(f"  {line}" for line in list_some(lost, 5))
+    return f"{trials} whose bundle {how}:\n{listed}"
 
 
 def _append_each(history: History, places: Sequence[Path], tell: Callable[[str], None]) -> Appended:
     new = known = 0
     bad: list[str] = []
+    changed: list[str] = []
     # Known ones are told at once: asked one by one, a catalog that is far away would take minutes.
     digests = history.bundle_digests()
-    compared = {*islice(digests, COMPARED_AGAIN)}
+    compared, read_whole = ({*islice(digests, most)} for most in (COMPARED_AGAIN, READ_AGAIN))
     for place in places:
         name = TrialId(place.name)
         if name in digests and name not in compared:
@@ -417,8 +483,10 @@ def _append_each(history: History, places: Sequence[Path], tell: Callable[[str],
             continue
         try:
             is_new = digests.get(name) != bundle.digest(place) and history.append(place)
+            if name in read_whole:
+                bundle.check(place)
         except BundleError as error:
-            bad.append(str(error))
+            (changed if name in digests else bad).append(str(error))
             continue
         if is_new:
             new += 1
@@ -428,4 +496,12 @@ def _append_each(history: History, places: Sequence[Path], tell: Callable[[str],
     if bad:
         count = "1 bundle is" if len(bad) == 1 else f"{len(bad)} bundles are"
         tell(f"{count} bad and NOT in the history:\n" + "\n".join(bad))
-    return Appended(new=new, known=known, bad=tuple(bad))
+    if changed:
+        count = "1 bundle is" if len(changed) == 1 else f"{len(changed)} bundles are"
+        what = "not what was appended any more; the history keeps what it has"
+        tell(f"{count} {what}:\n" + "\n".join(changed))
+    return Appended(new=new, known=known, bad=(*bad, *changed))
+
+
+def _find_gone(history: History, places: Sequence[Path]) -> tuple[TrialId, ...]:
+    return tuple(sorted(history.bundle_digests().keys() - {TrialId(place.name) for place in places}))

@@ -78,6 +78,10 @@ class HistoryError(KnickpointError):
     """The history file cannot be used; the bundles can always rebuild it."""
 
 
+class DamagedHistory(HistoryError):  # noqa: N818  a claim about the file
+    """The history file is there, and is none any more; only a rebuild mends that."""
+
+
 class BundleError(KnickpointError):
     """A trial bundle is truncated, foreign or of an unknown schema version."""
 

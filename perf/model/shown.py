@@ -20,10 +20,10 @@ def escape_control_characters(text: str) -> str:
     return "\n".join(printable(line.replace("\t", " "), _LINE) for line in text.split("\n"))
 
 
-def list_some(problems: Sequence[str]) -> list[str]:
+def list_some(problems: Sequence[str], most: int = _LISTED) -> list[str]:
     """Return the first problems and how many there are beside them, one per line."""
-    rest = len(problems) - _LISTED
-    return [*problems[:_LISTED], *([f"… and {rest} more"] if rest > 0 else [])]
+    rest = len(problems) - most
+    return [*problems[:most], *([f"… and {rest:,} more"] if rest > 0 else [])]
 
 
 def list_faults(error: ValidationError) -> list[str]:

@@ -13,11 +13,12 @@ from analysis.judging.description import say_judgement
 from analysis.orchestration.comparing import read_results
 from analysis.orchestration.follow_up import CurrentNight, FollowedUp, bisect, compare_releases, confirm
 from perf.commands.options import configs_option, data_option
-from perf.history.store import open_history
+from perf.history.store import open_history, replace_damaged
 from perf.jobs.holding import hold
 from perf.jobs.measuring import Job, describe, keep, open_job
 from perf.jobs.night import finish_night, measure_night, read_nights
 from perf.model.design import Suite
+from perf.model.errors import DamagedHistory
 from perf.model.results import Trial, TrialStatus
 from reports.commands.options import site_url_option
 from reports.commands.report import SITE_URL_HELP
@@ -58,8 +59,11 @@ def nightly(suite_name: str, data: Path, configs: Path | None, site_url: str) ->
     job = open_job(data, configs)
     catalog, places, suite = job.catalog, job.places, job.catalog.suite(suite_name)
     # What cannot be used must be known before an hour of measuring, not after it.
-    with open_history(places.history):
-        pass
+    try:
+        with open_history(places.history):
+            pass
+    except DamagedHistory as damaged:
+        replace_damaged(places, damaged, job.progress.tell)
     read_results(places)
     bad: dict[str, None] = {}
     testbed = catalog.testbed(suite.testbed)
@@ -119,12 +123,23 @@ def _measure(job: Job, suite: Suite, bad: dict[str, None]) -> _Night:
 
 
 def _keep_and_judge(job: Job, bad: dict[str, None]) -> JudgedHistory:
-    """Append what was measured, noting in `bad` what was refused, and judge all there is."""
+    """Append what was measured, noting in `bad` what was refused, and judge all there is.
+
+    Some damage shows itself only where it is read.
+    """
     progress = job.progress
     progress.expected_s = None
     progress.heading("keep, judge")
-    bad.update(dict.fromkeys(keep(job).bad))
-    judged = judge_state(job.places, job.catalog, datetime.now(UTC).date())
+
+    def attempt() -> JudgedHistory:
+        bad.update(dict.fromkeys(keep(job).bad))
+        return judge_state(job.places, job.catalog, datetime.now(UTC).date())
+
+    try:
+        judged = attempt()
+    except DamagedHistory as problem:
+        replace_damaged(job.places, problem, progress.tell)
+        judged = attempt()
     progress.tell(f"judged {len(judged.judgement.series)} series")
     return judged
 

@@ -23,8 +23,9 @@ from pydantic import ValidationError
 from perf.history.storage import checkpoint, upgrades
 from perf.history.tables import Tables
 from perf.local import disk, durable
+from perf.local.places import Places
 from perf.local.progress import note
-from perf.model.errors import HistoryError
+from perf.model.errors import DamagedHistory, HistoryError
 from perf.model.shown import escape_control_characters, list_faults, list_some
 
 SCHEMA_VERSION = 3
@@ -115,6 +116,8 @@ def connect(path: Path, *, read_only: bool) -> duckdb.DuckDBPyConnection:
 
     """
     _refuse_special(path)
+    if not path.stat().st_size:  # DuckDB would take it for a new one
+        raise damage(path, ValueError("it is empty"))
     checkpoint.mend(path)
     if not read_only:
         _back_up_damaged_log(path)
@@ -193,6 +196,27 @@ def replacement(path: Path) -> Iterator[Path]:
 
 
 @contextmanager
+def rebuilding(path: Path, *, keeps_old: bool) -> Iterator[tuple[Path, frozenset[str]]]:
+    """Do as `replacement`, and give the trials of the old one, as far as it can be read.
+
+    One that cannot be read is kept beside the new one, and so is any other if it is to be.
+    """
+    with replacing(path, is_read=False) as (fresh, old):
+        known: frozenset[str] = frozenset()
+        if path.exists():
+            try:
+                rows = old.execute(f"SELECT trial_id FROM {upgrades.OLD}.trials").fetchall()  # noqa: S608  our own name
+                known = frozenset(trial for (trial,) in rows)
+            except duckdb.Error:
+                keeps_old = True
+        yield fresh, known
+        if keeps_old and path.exists():
+            with explained(path):
+                kept = _keep(path, "damaged")
+            note(f"the old one is kept as {kept}, to be removed when you like")
+
+
+@contextmanager
 def replacing(path: Path, *, is_read: bool = True) -> Iterator[tuple[Path, duckdb.DuckDBPyConnection]]:
     """Do as `replacement`, and give a connection to which the old one is attached, which is read.
 
@@ -230,15 +254,31 @@ def explained(path: Path) -> Iterator[None]:
 
 def damage(path: Path, error: Exception) -> HistoryError:
     """Return the error for a file that cannot be used as it is."""
+    if isinstance(error, duckdb.OutOfMemoryException):
+        return HistoryError(
+            f"the history file {path} cannot be used: {error}\n"
+            "Close other programs, or move the data directory to a machine with more memory"
+        )
     if _OF_LOG in str(error):
         return HistoryError(
             f"the history file {path} lacks what was last appended: {error}\n"
             "The power may have failed then. The trials are safe in their bundles; append them again: "
             "knickpoint append"
         )
-    return HistoryError(
-        f"the history file {path} cannot be used: {_say(error)}\n"
-        "If it is corrupt or foreign, make it new from the trial bundles: knickpoint history rebuild"
+    return DamagedHistory(
+        f"the history file {path} cannot be used: {_say(error)}\n{_say_rebuild(path)}"
+    )
+
+
+def _say_rebuild(path: Path) -> str:
+    """Say how a history is made new, and from how much."""
+    with suppress(OSError):
+        if found := sum(not one.name.startswith(".") for one in Places(path.parent).trials.iterdir()):
+            bundles = "the trial bundle" if found == 1 else f"the {found:,} trial bundles"
+            return f"Make it new from {bundles} beside it: knickpoint history rebuild"
+    return (
+        "There are no trial bundles beside it: restore the data directory from a backup, then make it "
+        "new from them: knickpoint history rebuild"
     )
 
 
@@ -322,7 +362,7 @@ def _upgrade(path: Path, version: int) -> None:
         version = check_schema(old, path)  # another process may have been faster
         upgrades.copy_rows(old, fresh, version)
         if version != SCHEMA_VERSION:
-            kept = _keep(path, version)
+            kept = _keep(path, f"schema-{version}")
             note(f"the old one is kept as {kept}, to be removed when you like")
 
 
@@ -357,12 +397,12 @@ def _find_damage_of_log(path: Path) -> duckdb.Error | None:
     return None
 
 
-def _keep(path: Path, version: int) -> Path:
+def _keep(path: Path, why: str) -> Path:
     """Return the file a second name that nothing has, or copy it where a file has only one.
 
-    An upgrade that did not end may have kept the same already: it is not kept twice.
+    A replacement that did not end may have kept the same already: it is not kept twice.
     """
-    names = _names(path, f"{path.stem}.schema-{version}", path.suffix)
+    names = _names(path, f"{path.stem}.{why}", path.suffix)
     kept = next(one for one in names if _is_free(one) or _is_copy(path, one))
     if _is_free(kept):
         try:

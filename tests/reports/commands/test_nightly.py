@@ -21,20 +21,21 @@ from analysis.orchestration.judging import judge_history
 from perf.config import catalog
 from perf.config.catalog import load_catalog
 from perf.history import bundle
-from perf.history.store import History
+from perf.history.store import History, open_history
 from perf.jobs import measuring
 from perf.jobs import night as night_job
 from perf.jobs.interleaving import RESULT
 from perf.jobs.night import read_nights
 from perf.local.places import Places
 from perf.local.progress import Progress
-from perf.model.errors import HostUnfit, InputError
+from perf.model.errors import DamagedHistory, HostUnfit, InputError
 from perf.model.identity import named
 from perf.model.results import Purpose, Sample, Trial, TrialId, TrialStatus
 from perf.releases import artifacts as releases
 from perf.systems.contract import System
 from perf.systems.fake.system import Fake
 from perf.trial.harness import Order
+from reports.commands import nightly as nightly_command
 from reports.commands.nightly import nightly
 
 CONFIGS = Path(__file__).parents[2] / "data" / "configs"
@@ -229,6 +230,34 @@ def test_a_night_loads_its_configuration_once_and_judges_each_state_of_the_histo
         "heads": states,
         "circumstances": states,
     }
+
+
+@pytest.mark.parametrize("is_found_late", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_a_night_makes_a_damaged_history_new_and_goes_on(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch, *, is_found_late: bool
+) -> None:
+    lab.by_night["1.0.2"] = 1000.0
+    assert lab.run().exit_code == 0
+    ruined = lab.places.history.read_bytes()[:-5000]
+    if is_found_late:  # in a part of the file that nobody reads at first
+        judge = nightly_command.judge_state
+        troubles = [DamagedHistory("a block is damaged")]
+
+        def judge_then(*given: object) -> object:
+            if troubles:
+                raise troubles.pop()
+            return judge(*given)
+
+        monkeypatch.setattr(nightly_command, "judge_state", judge_then)
+        ruined = b""
+    else:
+        lab.places.history.write_bytes(ruined)
+    again = lab.run()
+    assert again.exit_code == 0, again.output
+    (kept,) = lab.places.data.glob("history.damaged.duckdb")
+    assert kept.read_bytes().startswith(ruined)
+    with open_history(lab.places.history, read_only=True) as history:
+        assert set(history.bundle_digests()) == {path.name for path in lab.places.trials.iterdir()}
 
 
 @pytest.mark.slow

@@ -1,0 +1,132 @@
+"""What a rebuild may drop, what an append says of bundles that are gone, how damage is mended."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from perf.history import bundle
+from perf.history.store import append_all, open_history, rebuild, replace_damaged
+from perf.local.places import Places
+from perf.model.errors import DamagedHistory, HistoryError
+from perf.model.results import Trial
+
+
+def silent(_text: str) -> None:
+    """Swallow progress."""
+
+
+def cut(place: Path) -> None:
+    content = (place / bundle.TRIAL).read_bytes()
+    (place / bundle.TRIAL).write_bytes(content[: len(content) // 2])
+
+
+def flip(place: Path) -> None:
+    content = bytearray((place / bundle.TRIAL).read_bytes())
+    content[len(content) // 2] ^= 1
+    (place / bundle.TRIAL).write_bytes(content)
+
+
+def lose_trial(place: Path) -> None:
+    (place / bundle.TRIAL).unlink()
+
+
+DAMAGES = (cut, flip, lose_trial, shutil.rmtree)
+
+
+def trials_of(path: Path) -> list[str]:
+    with open_history(path, read_only=True) as history:
+        return [trial.id for trial in history.trials()]
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_rebuild_drops_no_trial_that_nobody_gave_up(
+    filled: Places, bundles: tuple[Path, ...], damage: Callable[[Path], None]
+) -> None:
+    before = filled.history.read_bytes()
+    damage(bundles[1])
+    with pytest.raises(HistoryError, match=f"(?s)a trial whose.*{bundles[1].name}.*--drop-lost"):
+        rebuild(filled.history, bundle.find(filled), silent)
+    assert filled.history.read_bytes() == before
+    assert rebuild(filled.history, bundle.find(filled), silent, drops_lost=True).new == 2
+    assert trials_of(filled.history) == [bundles[0].name, bundles[2].name]
+    assert not list(filled.data.glob("history.damaged*")), "the old one could be read"
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_an_append_says_which_bundles_are_gone_or_changed(
+    filled: Places, bundles: tuple[Path, ...], damage: Callable[[Path], None]
+) -> None:
+    damage(bundles[1])
+    told: list[str] = []
+    done = append_all(filled, told.append)
+    is_gone = not bundles[1].exists()
+    assert (done.new, done.known, len(done.bad)) == (0, 2, 0 if is_gone else 1)
+    assert done.gone == ((bundles[1].name,) if is_gone else ())
+    assert bundles[1].name in told[-1]
+    assert trials_of(filled.history) == [place.name for place in bundles]
+
+
+def test_of_trials_without_a_bundle_an_append_names_a_few(
+    places: Places, make_bundle: Callable[..., Path], make_trial: Callable[..., Trial]
+) -> None:
+    for number in range(9):
+        make_bundle(make_trial(id=f"t-{number}"))
+    append_all(places, silent)
+    shutil.rmtree(places.trials)
+    told: list[str] = []
+    assert len(append_all(places, told.append).gone) == 9
+    assert "9 trials whose bundle" in told[-1]
+    assert "t-4\n  … and 4 more" in told[-1]
+
+
+def empty(path: Path) -> None:
+    path.write_bytes(b"")
+
+
+def halve(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def garble(path: Path) -> None:
+    """Flip bits all over the file, its header left as it is."""
+    content = bytearray(path.read_bytes())
+    for at in range(3 * 4096, len(content), 997):
+        content[at] ^= 0x55
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize("ruin", [empty, halve, garble])
+def test_a_history_that_cannot_be_read_is_made_new_and_kept(
+    filled: Places, bundles: tuple[Path, ...], ruin: Callable[[Path], None]
+) -> None:
+    ruin(filled.history)
+    ruined = filled.history.read_bytes()
+    with pytest.raises(
+        DamagedHistory, match=r"the 3 trial bundles .*: knickpoint history rebuild"
+    ):
+        append_all(filled, silent)
+    replace_damaged(filled, DamagedHistory("it is damaged"), silent)
+    assert trials_of(filled.history) == [place.name for place in bundles]
+    (kept,) = filled.data.glob("history.damaged*.duckdb")
+    assert kept.read_bytes() == ruined
+
+
+def test_a_person_decides_where_a_bundle_is_bad_too(filled: Places, bundles: tuple[Path, ...]) -> None:
+    empty(filled.history)
+    flip(bundles[0])
+    with pytest.raises(HistoryError, match="stays as it is"):
+        replace_damaged(filled, DamagedHistory("it is empty"), silent)
+    assert filled.history.read_bytes() == b""
+    assert len(rebuild(filled.history, bundles, silent).bad) == 1
+    assert trials_of(filled.history) == [place.name for place in bundles[1:]]
+
+
+def test_without_bundles_there_is_nothing_to_make_it_from(filled: Places) -> None:
+    shutil.rmtree(filled.trials)
+    halve(filled.history)
+    with pytest.raises(DamagedHistory, match="no trial bundles beside it: restore"):
+        append_all(filled, silent)
+    with pytest.raises(DamagedHistory, match="as it was"):
+        replace_damaged(filled, DamagedHistory("as it was"), silent)
