@@ -1,23 +1,24 @@
 """Processes that an interrupted run left running on a host: servers of any system, and engines.
 
 On this machine they end with the run that started them; over SSH they go on, and would hold ports and
-cores of the next trial. They are found by the pid files below the directory that is Knickpoint's own.
+cores of the next trial. They are found by the mark in their environment, which they have from their
+start, wherever it was interrupted.
 """
 
 import signal
 import time
 
-from perf.hosts.remote import ALIVE, Remote, run_repeatable, send_signal
+from perf.hosts.remote import MARK, Remote, run_repeatable
 from perf.local.progress import Progress
 from perf.model.errors import StepFailed
 
 _POLL_S = 0.25
-# As Node.pid_file and Engine have them below a host's base directory. Prints those whose process lives,
-# and removes passwords that were on their way to an engine.
-_FIND = (
-    f"alive() {{ {ALIVE}; }}; "
-    'for file in "$1"/*/*/server.pid "$1"/engines/*/engine.pid; do '
-    '(alive "$file") >/dev/null && echo "$file"; done; rm -f "$1"/engines/*/password'
+# Signals those below a directory, prints their pids, and removes passwords that were on their way to an
+# engine. What has ended, and only waits to be reaped, has no environment any more.
+_SIGNAL = (
+    f'for file in $(grep -lsazF "{MARK}=$2/" /proc/[0-9]*/environ); do '
+    "pid=${file#/proc/}; pid=${pid%/environ}; "
+    'kill -s "$1" "$pid" 2>/dev/null && echo "$pid"; done; rm -f "$2"/engines/*/password'
 )
 
 
@@ -29,20 +30,19 @@ def end_leftovers(remote: Remote, base: str, limit_s: float, progress: Progress)
 
     """
     for ending in (signal.SIGTERM, signal.SIGKILL):
-        if not (left := _find(remote, base)):
+        if not (left := _signal(remote, base, str(ending.value))):
             return
         progress.tell(
             f"{remote.name}: ending {len(left)} processes that an interrupted run left behind"
         )
-        for pid_file in left:
-            send_signal(remote, pid_file, ending)
         end_s = time.monotonic() + limit_s
-        while _find(remote, base) and time.monotonic() < end_s:
+        while _signal(remote, base, "0") and time.monotonic() < end_s:
             time.sleep(_POLL_S)
-    if left := _find(remote, base):
-        why = f"left behind by an interrupted run, and still there after a kill: {', '.join(left)}"
+    if left := _signal(remote, base, "0"):
+        why = f"left behind by an interrupted run, and still there after a kill: pids {', '.join(left)}"
         raise StepFailed("stop", remote.name, why)
 
 
-def _find(remote: Remote, base: str) -> list[str]:
-    return run_repeatable(remote, ["sh", "-c", _FIND, "leftovers", base]).stdout.splitlines()
+def _signal(remote: Remote, base: str, signal_number: str) -> list[str]:
+    argv = ["sh", "-c", _SIGNAL, "leftovers", signal_number, base]
+    return run_repeatable(remote, argv).stdout.splitlines()

@@ -32,14 +32,18 @@ _COPY_BYTES_PER_S = 1_000_000
 
 # Reads "pid start-time" and prints the pid only while that very process lives (not as a zombie). Exit
 # code 1 says that it does not; any other is no answer.
-ALIVE = (
+_ALIVE = (
     'read -r pid born <"$1" 2>/dev/null || exit 1; '
     's=$(cat "/proc/$pid/stat" 2>/dev/null) || exit 1; s="${s##*) }"; '
     'set -- $s; [ "$1" != Z ] && [ "${20}" = "$born" ] && echo "$pid"'
 )
+MARK = "KNICKPOINT_PID_FILE"
+"""In the environment of each process that is started: its pid file. There before the pid file is, and
+inherited by what it starts, so that it is found whatever interrupts its start."""
 # Starts a command in a session of its own, then writes "pid start-time" in one step.
 _START = (
-    'pid_file=$1; log=$2; cd "$3" || exit 1; shift 3; '
+    f"export {MARK}"
+    '="$1"; pid_file=$1; log=$2; cd "$3" || exit 1; shift 3; '
     'setsid "$@" >>"$log" 2>&1 </dev/null & pid=$!; '
     's=$(cat "/proc/$pid/stat") || exit 1; s="${s##*) }"; set -- $s; '
     'echo "$pid ${20}" >"$pid_file.new" && mv "$pid_file.new" "$pid_file"'
@@ -93,7 +97,7 @@ class LocalHost:
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 cwd=cwd,
-                env={**environment(), **(env or {})},
+                env={**environment(), **(env or {}), MARK: pid_file},
                 start_new_session=True,
             )
         self._children[pid_file] = child
@@ -363,7 +367,7 @@ def running_pid(remote: Remote, pid_file: str) -> int | None:
     """
     if isinstance(remote, LocalHost) and (known := remote.child(pid_file)) is not None:
         return known.pid if known.poll() is None else None
-    answer = run_repeatable(remote, ["sh", "-c", ALIVE, "alive", pid_file], check=False)
+    answer = run_repeatable(remote, ["sh", "-c", _ALIVE, "alive", pid_file], check=False)
     if answer.returncode not in {0, 1}:
         raise StepFailed("look", remote.name, f"{pid_file}: {_describe_failure(answer)}")
     return int(answer.stdout) if answer.returncode == 0 else None

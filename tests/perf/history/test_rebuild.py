@@ -103,9 +103,7 @@ def test_a_history_that_cannot_be_read_is_made_new_and_kept(
 ) -> None:
     ruin(filled.history)
     ruined = filled.history.read_bytes()
-    with pytest.raises(
-        DamagedHistory, match=r"the 3 trial bundles .*: knickpoint history rebuild"
-    ):
+    with pytest.raises(DamagedHistory, match=r"the 3 trial bundles .*: knickpoint history rebuild"):
         append_all(filled, silent)
     replace_damaged(filled, DamagedHistory("it is damaged"), silent)
     assert trials_of(filled.history) == [place.name for place in bundles]
