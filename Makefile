@@ -15,7 +15,7 @@ ENGINE ?= python
 # Whose clippy and rustfmt judge; those of the next one find something else. CI installs it.
 RUST := 1.95
 
-.PHONY: help setup native native-lint native-test nightly reliability soak soak-real test test-slow test-all mutation lint format types contracts tree workflows wheel-smoke selftest reference pictures bench bench-bisection bench-comparison bench-detection bench-engines bench-scale site lock schema infra-check lab-up lab-down lab-status clean
+.PHONY: help setup native native-lint native-test nightly reliability soak soak-real test test-slow test-all mutation lint format types contracts tree workflows wheel-smoke selftest reference pictures audit bench bench-bisection bench-comparison bench-detection bench-engines bench-scale site lock schema infra-check lab-up lab-down lab-status clean
 .DEFAULT_GOAL := help
 
 help: ## list the verbs
@@ -142,6 +142,19 @@ reference: .venv/.ready schema ## write docs/reference again: the command line a
 
 pictures: .venv/.dev ## take docs/overview.webp, the picture of the README, of the demo (needs Chromium)
 	$(BIN)/python docs/pictures.py
+
+# Each asks a service on the Internet: PyPI, and the advisories of RustSec on GitHub; where one cannot be asked about a
+# package, that is a failure (--strict). The lists are CycloneDX.
+CARGO_AUDIT := 0.22.2
+audit: .venv/.dev ## known vulnerabilities of all that is pinned, Python and Rust; lists of it in dist/sbom (needs the Internet)
+	@mkdir -p dist/sbom
+	$(BIN)/uv venv --quiet --clear --python $(BIN)/python .venv/audit
+	$(BIN)/uv pip install --quiet --python .venv/audit/bin/python --require-hashes -r requirements/audit.lock
+	@failed=0; for lock in $(wildcard requirements/*.lock); do \
+	.venv/audit/bin/pip-audit --strict --progress-spinner off --require-hashes --disable-pip -r $$lock \
+	--format cyclonedx-json --output dist/sbom/$$(basename $$lock .lock).json || failed=1; done; exit $$failed
+	cargo install --quiet --locked --root .venv/audit cargo-audit@$(CARGO_AUDIT)
+	.venv/audit/bin/cargo-audit audit --file $(NATIVE)/Cargo.lock
 
 lock: .venv/.dev ## renew the hash-pinned lock files
 	sh requirements/lock
