@@ -1,0 +1,268 @@
+"""The life of a data directory, in any order: nothing acknowledged is lost or doubled, all goes on.
+
+A machine of states (Hypothesis) measures, appends, rebuilds, prunes and reports by the real commands,
+kills them at any change of the disk, runs two at once, damages bundles and the history, and restores
+from a backup. A model beside it says what each step must come to. After a kill the same command runs
+once more, undisturbed: the next run always works.
+"""
+
+import shutil
+import tempfile
+from collections.abc import Callable, Collection
+from contextlib import suppress
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from disks import Commands, Done, dying
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+from killed_commands import CONFIGS
+from watched import digest_tree
+from writing import find_appended, find_reported
+
+from perf.history import bundle
+from perf.history.store import replace_damaged
+from perf.local.places import Places
+from perf.model.errors import DamagedHistory, HistoryError
+from perf.model.results import Interval, Trial, TrialId
+
+STEPS = 14
+MOST_CHANGES = 90
+"""Changes of the disk after which a command is killed, at most."""
+MOMENTS = st.one_of(st.just(0), st.integers(1, MOST_CHANGES))
+"""0: the command is not killed."""
+
+
+def cut(place: Path) -> None:
+    content = (place / bundle.TRIAL).read_bytes()
+    (place / bundle.TRIAL).write_bytes(content[: len(content) // 2])
+
+
+def flip(place: Path) -> None:
+    content = bytearray((place / bundle.INTERVALS).read_bytes())
+    content[len(content) // 2] ^= 1
+    (place / bundle.INTERVALS).write_bytes(content)
+
+
+def lose_trial(place: Path) -> None:
+    (place / bundle.TRIAL).unlink()
+
+
+def empty(path: Path) -> None:
+    path.write_bytes(b"")
+
+
+def halve(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+class Life(RuleBasedStateMachine):
+    """A data directory, and what is known of it: `intact` bundles, `known` trials of the history."""
+
+    def __init__(
+        self, commands: Commands, like: Trial, intervals: tuple[Interval, ...], above: Path
+    ) -> None:
+        super().__init__()
+        self.commands, self.like, self.intervals = commands, like, intervals
+        self.room = Path(tempfile.mkdtemp(dir=above))
+        self.here = self.room / "here"
+        self.places = Places(self.here / "var")
+        self.intact: dict[str, str] = {}
+        self.damaged: set[str] = set()
+        self.known: set[str] = set()
+        self.is_ruined = False
+        self.has_site = False
+        self.measured = 0
+
+    def teardown(self) -> None:
+        shutil.rmtree(self.room)
+
+    # What the machine does.
+
+    @rule(count=st.integers(1, 3))
+    def measure(self, count: int) -> None:
+        for _ in range(count):
+            begun = self.like.started_at + timedelta(days=self.measured)
+            trial = replace(
+                self.like,
+                id=TrialId(f"trial-{self.measured}"),
+                night=f"{begun:%Y-%m-%d}",
+                started_at=begun,
+                finished_at=begun + timedelta(minutes=3),
+            )
+            sealed = bundle.seal(bundle.stage(self.places, trial.id), trial, self.intervals)
+            self.intact[sealed.name] = digest_tree(sealed)
+            shutil.copytree(sealed, self.room / "backup" / sealed.name)
+            self.measured += 1
+
+    @precondition(lambda self: self.has_bundles() or self.known)
+    @rule(moment=MOMENTS)
+    def append(self, moment: int) -> None:
+        done = self.run("append", moment=moment)
+        if self.is_ruined:
+            assert done.code == 3, done
+            assert "knickpoint history rebuild" in done.said
+            return
+        # A bundle that was damaged before it was appended is refused, one that is known said to be bad.
+        assert done.code == (3 if self.find_bad() else 0), done
+        self.known |= self.intact.keys()
+
+    @precondition(lambda self: self.has_bundles())
+    @rule(moment=MOMENTS, drops_lost=st.booleans())
+    def rebuild(self, moment: int, *, drops_lost: bool) -> None:
+        lost = set() if self.is_ruined else self.known - self.intact.keys()
+        ruined = self.places.history.read_bytes() if self.is_ruined else b""
+        done = self.run("history", "rebuild", *(["--drop-lost"] if drops_lost else []), moment=moment)
+        if lost and not drops_lost:
+            assert done.code == 3, done
+            assert all(one in done.said for one in sorted(lost)[:3]), done
+            return
+        assert done.code == (3 if self.find_bad() else 0), done
+        kept = {one.read_bytes() for one in self.places.data.glob("history.damaged*.duckdb")}
+        assert not ruined or ruined in kept
+        self.known, self.is_ruined = set(self.intact), False
+
+    @precondition(lambda self: self.known and not self.is_ruined)
+    @rule(moment=MOMENTS)
+    def prune(self, moment: int) -> None:
+        done = self.run("history", "prune", "--older-than", "30", moment=moment)
+        assert done.code == 0, done
+
+    @precondition(lambda self: self.known and not self.is_ruined)
+    @rule(moment=MOMENTS)
+    def report(self, moment: int) -> None:
+        done = self.run("report", "--configs", CONFIGS, moment=moment)
+        assert done.code == 0, done
+        self.has_site = True
+
+    @precondition(lambda self: self.known and not self.is_ruined and not self.find_bad())
+    @rule(
+        pair=st.sampled_from(
+            [
+                ("append", "append"),
+                ("append", "history rebuild"),
+                ("report", "append"),
+                ("report", "history rebuild"),
+                ("history rebuild", "history prune --older-than 30"),
+            ]
+        )
+    )
+    def run_two_at_once(self, pair: tuple[str, str]) -> None:
+        if self.known - self.intact.keys():
+            return  # what a rebuild refuses is tried alone
+        running = [self.commands.begin(*one.split(), *self.where(one), under=self.here) for one in pair]
+        for one in [self.commands.end(each) for each in running]:
+            assert one is not None
+            is_refused = "in use" in one.said or "another process rebuilds" in one.said
+            assert one.code == 0 or (one.code == 3 and is_refused), one
+        self.append(0)
+        self.has_site = (self.places.site / "index.html").exists()
+
+    # What befalls it.
+
+    @precondition(lambda self: self.intact)
+    @rule(draw=st.data(), how=st.sampled_from([cut, flip, lose_trial, shutil.rmtree]))
+    def damage_bundle(self, draw: st.DataObject, how: Callable[[Path], None]) -> None:
+        name = draw.draw(st.sampled_from(sorted(self.intact)))
+        how(self.places.trials / name)
+        del self.intact[name]
+        self.damaged.add(name)
+
+    @precondition(lambda self: self.damaged)
+    @rule()
+    def restore_bundles(self) -> None:
+        for name in self.damaged:
+            place = self.places.trials / name
+            shutil.rmtree(place, ignore_errors=True)
+            shutil.copytree(self.room / "backup" / name, place)
+            self.intact[name] = digest_tree(place)
+        self.damaged.clear()
+
+    @precondition(lambda self: self.known and not self.is_ruined)
+    @rule(how=st.sampled_from([empty, halve]))
+    def ruin_history(self, how: Callable[[Path], None]) -> None:
+        how(self.places.history)
+        self.is_ruined = True
+
+    @precondition(lambda self: self.is_ruined)
+    @rule()
+    def mend_as_a_nightly_does(self) -> None:
+        before = self.places.history.read_bytes()
+        is_whole = self.has_bundles() and not self.find_bad()
+        with suppress(HistoryError):
+            replace_damaged(self.places, DamagedHistory("ruined"), lambda _: None)
+            assert is_whole
+            self.known, self.is_ruined = set(self.intact), False
+        assert self.is_ruined is not is_whole
+        if self.is_ruined:
+            assert self.places.history.read_bytes() == before
+
+    # What holds all the time.
+
+    @invariant()
+    def nothing_is_lost_or_doubled(self) -> None:
+        now = {name: digest_tree(self.places.trials / name) for name in self.intact}
+        assert now == self.intact
+        if not self.is_ruined:
+            assert find_appended(self.here) == self.known
+        assert (self.places.site / "index.html").exists() or not self.has_site
+        assert not list(self.places.data.glob("*.new"))
+
+    def run(self, *argv: object, moment: int) -> Done:
+        """Run a command to its end; one that is killed is run once more."""
+        where = self.where(str(argv[0]))
+        done = self.commands.run(*argv, *where, under=self.here, fail=dying(moment) if moment else "")
+        if not done.is_killed:
+            return done
+        if not self.is_ruined and argv[0] == "append":
+            assert find_reported(done) <= find_appended(self.here)
+        assert self.places.site.exists() or not self.has_site
+        return self.commands.run(*argv, *where, under=self.here)
+
+    def where(self, command: str) -> tuple[str, ...]:
+        configs = ("--configs", str(CONFIGS)) if command == "report" else ()
+        return ("--data", str(self.places.data), *configs)
+
+    def has_bundles(self) -> bool:
+        return bool(bundle.find(self.places))
+
+    def find_bad(self) -> Collection[str]:
+        """Return the bundles that are there and damaged."""
+        return {name for name in self.damaged if (self.places.trials / name).exists()}
+
+
+@pytest.mark.slow
+@pytest.mark.keeps("a-kill-loses-no-trial", "a-kill-needs-no-hand", "several-at-once-harm-nothing")
+def test_a_life_in_any_order_loses_nothing_that_was_acknowledged(
+    room: Path,
+    launcher: Commands,
+    make_trial: Callable[..., Trial],
+    make_intervals: Callable[..., tuple[Interval, ...]],
+    effort: Callable[[int, int], int],
+    figures: dict[str, object],
+) -> None:
+    lives = effort(20, 1000)
+    like, intervals = make_trial(), make_intervals(seconds=2)
+    run_state_machine_as_test(
+        lambda: Life(launcher, like, intervals, room),
+        settings=settings(
+            max_examples=lives,
+            stateful_step_count=STEPS,
+            deadline=None,
+            derandomize=True,
+            database=None,
+            suppress_health_check=list(HealthCheck),
+        ),
+    )
+    assert launcher.find_left() == []
+    figures["lives"] = lives
+    figures["steps of each, at most"] = STEPS
