@@ -35,8 +35,8 @@ def main() -> None:
     states = _states()
     for room, chosen in sample.items():
         left = [name for name in chosen if states[name] not in FOUND]
-        told = f"{room}: {len(chosen)} mutants, {len(chosen) - len(left)} found"
-        print(told, flush=True)  # noqa: T201  a program
+        reported = f"{room}: {len(chosen)} mutants, {len(chosen) - len(left)} found"
+        print(reported, flush=True)  # noqa: T201  a program
         for name in left:
             _mutmut("show", name)
 
@@ -47,11 +47,11 @@ def _mutmut(*words: str) -> None:
 
 def _states() -> dict[str, str]:
     """Return how each mutant ended, by its name."""
-    told = subprocess.run(
+    reported = subprocess.run(
         [sys.executable, "-m", "mutmut", "results", "--all", "true"],
         capture_output=True, text=True, check=True,
     )  # fmt: skip
-    return dict(line.strip().rsplit(": ", 1) for line in told.stdout.splitlines() if ": " in line)
+    return dict(line.strip().rsplit(": ", 1) for line in reported.stdout.splitlines() if ": " in line)
 
 
 if __name__ == "__main__":

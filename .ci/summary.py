@@ -23,16 +23,16 @@ def main(steps: str, tests: str) -> None:
     for phase in map(json.loads, Path(tests).read_text().splitlines()):
         outcomes[phase["outcome"]] += 1
         seconds[phase["test"]] += phase["seconds"]
-    told = ["", "=== what ran, and how long it took"]
-    told += [f"{int(end[0]) - int(start[0]):6} s  {start[1]}" for start, end in pairwise(began)]
-    told += [
+    reported = ["", "=== what ran, and how long it took"]
+    reported += [f"{int(end[0]) - int(start[0]):6} s  {start[1]}" for start, end in pairwise(began)]
+    reported += [
         f"{int(began[-1][0]) - int(began[0][0]):6} s  in all",
         "",
         f"=== the {SLOWEST} slowest tests",
     ]
-    told += [f"{spent:6.0f} s  {test}" for test, spent in seconds.most_common(SLOWEST)]
-    told += ["", ", ".join(f"{outcomes[word]} {word}" for word in ("passed", "failed", "skipped"))]
-    sys.stdout.write("\n".join(told) + "\n")
+    reported += [f"{spent:6.0f} s  {test}" for test, spent in seconds.most_common(SLOWEST)]
+    reported += ["", ", ".join(f"{outcomes[word]} {word}" for word in ("passed", "failed", "skipped"))]
+    sys.stdout.write("\n".join(reported) + "\n")
 
 
 if __name__ == "__main__":

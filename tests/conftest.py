@@ -49,8 +49,8 @@ settings.load_profile("same")
 
 def pytest_configure(config: pytest.Config) -> None:
     """Write down what each test came to where that is asked for."""
-    if told := os.environ.get("KNICKPOINT_TESTS_TOLD"):
-        config.pluginmanager.register(Teller(Path(told)))
+    if reported := os.environ.get("KNICKPOINT_TESTS_TOLD"):
+        config.pluginmanager.register(Teller(Path(reported)))
 
 
 UNTIL = "KNICKPOINT_TESTS_UNTIL"
@@ -217,14 +217,14 @@ TESTBED = Testbed(
 @pytest.fixture
 def figures(record_property: Callable[[str, object], None]) -> dict[str, object]:
     """Return what a test that keeps a promise puts its figures into: `figures["kills"] = 213`."""
-    told: dict[str, object] = {}
-    record_property("figures", told)
-    return told
+    reported: dict[str, object] = {}
+    record_property("figures", reported)
+    return reported
 
 
 @pytest.fixture(scope="session", autouse=True)
 def unsynced() -> Iterator[None]:
-    """Wait for no disk: what a power loss leaves is tried on processes whose every change is told."""
+    """Wait for no disk: what a power loss leaves is tried on processes whose changes are recorded."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", os.fstat)  # which refuses what is no open file, too
         yield

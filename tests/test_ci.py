@@ -23,9 +23,9 @@ def test_what_measures_is_repeated_until_it_ends_well(tmp_path: Path, needed: in
     done = run_thrice(tmp_path, f'[ "$calls" -eq {needed} ] || exit 3')
     assert done.returncode == 0
     assert len((tmp_path / "calls").read_text().split()) == needed
-    told = done.stderr.splitlines()
-    assert len(told) == needed - 1
-    for attempt, line in enumerate(told, start=1):
+    reported = done.stderr.splitlines()
+    assert len(reported) == needed - 1
+    for attempt, line in enumerate(reported, start=1):
         assert line.startswith(f"attempt {attempt} of 3 ended with exit code 3: sh -c ")
 
 
@@ -51,16 +51,16 @@ def test_the_summary_says_what_ran_and_what_was_slow(tmp_path: Path) -> None:
     ]
     tests.write_text("".join(f"{json.dumps(phase)}\n" for phase in phases))
     command = [sys.executable, str(ROOT / ".ci/summary.py"), str(steps), str(tests)]
-    told = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
-    assert [line.split(maxsplit=2) for line in told[2:5]] == [
+    reported = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    assert [line.split(maxsplit=2) for line in reported[2:5]] == [
         ["70", "s", "lint"],
         ["230", "s", "make test"],
         ["300", "s", "in all"],
     ]
-    slowest = [line.split() for line in told if "::" in line]
+    slowest = [line.split() for line in reported if "::" in line]
     assert slowest[0] == ["40", "s", "tests/test_40.py::test"]
     assert ["2", "s", "tests/test_1.py::test"] in slowest
-    assert told[-1] == "2 passed, 1 failed, 1 skipped"
+    assert reported[-1] == "2 passed, 1 failed, 1 skipped"
 
 
 @pytest.mark.slow
@@ -75,11 +75,13 @@ def test_no_slow_test_begins_after_its_time_and_each_is_listed() -> None:
         check=False,
     )
     assert done.returncode == 0, done.stdout
-    told = done.stdout.partition("LEFT OUT, for KNICKPOINT_TESTS_UNTIL had passed: ")[2].splitlines()
-    count = int(told[0].split()[0])
+    reported = done.stdout.partition("LEFT OUT, for KNICKPOINT_TESTS_UNTIL had passed: ")[
+        2
+    ].splitlines()
+    count = int(reported[0].split()[0])
     assert count > 0
     assert f"{count} skipped" in done.stdout
-    assert sum(line.startswith(f"{file}::") for line in told) == count
+    assert sum(line.startswith(f"{file}::") for line in reported) == count
 
 
 @pytest.mark.slow

@@ -70,7 +70,7 @@ def test_each_ability_is_explained(word: str) -> None:
 
 
 @pytest.mark.parametrize("name", registry.names())
-def test_who_has_no_product_here_is_told_how_to_prove_it(name: str) -> None:
+def test_who_has_no_product_here_is_reported_how_to_prove_it(name: str) -> None:
     if "**no " in _rows()[name][3]:
         assert f"knickpoint prove {name} " in PAGE.split("## Proving a product")[1]
         assert re.search(rf"^## {name}: what has been run", PAGE, re.MULTILINE | re.IGNORECASE)

@@ -297,12 +297,12 @@ def test_comment_believes_a_title_of_one_form_only(place: Place, title: str, *, 
 
 
 @pytest.mark.parametrize(
-    ("head", "token", "is_told"),
+    ("head", "token", "is_reported"),
     [(HEAD, TOKEN, True), (40 * "e", TOKEN, False), (40 * "e", "wrong", True)],
     ids=["the head", "pushed over", "GitHub does not say"],
 )
 def test_comment_says_that_there_is_no_result_unless_the_commit_was_pushed_over(
-    place: Place, forge: Forge, head: str, token: str, *, is_told: bool
+    place: Place, forge: Forge, head: str, token: str, *, is_reported: bool
 ) -> None:
     forge.head = head
     done = place.run(
@@ -315,8 +315,8 @@ def test_comment_says_that_there_is_no_result_unless_the_commit_was_pushed_over(
         RUN_ID="5",
     )
     assert done.returncode == 0, done.stderr
-    assert (place.root / "arguments").exists() is is_told
-    if is_told:
+    assert (place.root / "arguments").exists() is is_reported
+    if is_reported:
         assert place.arguments[:2] == ["comment", "--failed"]
         assert place.arguments[2].startswith(
             "the run ended as cancelled and left no result; why: https"

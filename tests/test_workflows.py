@@ -236,7 +236,7 @@ OTHER = {"full_name": "stranger/configs", "fork": True}
 
 
 @pytest.mark.parametrize(
-    ("changes", "is_told"),
+    ("changes", "is_reported"),
     [
         ({}, True),
         ({"event": "workflow_dispatch"}, True),
@@ -252,9 +252,9 @@ OTHER = {"full_name": "stranger/configs", "fork": True}
     ],
     ids=str,
 )
-def test_only_a_run_of_our_candidate_is_told(changes: dict[str, Any], *, is_told: bool) -> None:
+def test_only_a_run_of_our_candidate_is_reported(changes: dict[str, Any], *, is_reported: bool) -> None:
     event = events.workflow_run(1, "title", **changes)
-    assert evaluate(JOBS["comment", "comment"]["if"], contexts(event)) is is_told
+    assert evaluate(JOBS["comment", "comment"]["if"], contexts(event)) is is_reported
 
 
 @pytest.mark.parametrize(
@@ -262,7 +262,7 @@ def test_only_a_run_of_our_candidate_is_told(changes: dict[str, Any], *, is_told
     [
         ({}, True),
         ({"event": "workflow_dispatch"}, True),
-        ({"conclusion": "failure"}, True),  # a regression is told, too
+        ({"conclusion": "failure"}, True),  # a regression is reported, too
         ({"event": "pull_request"}, False),
         ({"event": "workflow_dispatch", "head_branch": "mine"}, False),
         ({"head_repository": OTHER}, False),

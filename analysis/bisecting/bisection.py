@@ -34,7 +34,7 @@ SURE = 0.9
 """A culprit less probable than this has its neighbours probed again before it is named."""
 _CONFIDENCE = 0.95
 SEVERAL = 2
-"""So many steps are told as such; where there are more, the largest must be most of the change."""
+"""So many steps are reported as such; where there are more, the largest must be most of the change."""
 _MOST_OF_IT = 0.5
 
 
@@ -46,7 +46,7 @@ class Ending(StrEnum):
     END_NOT_MEASURED = "end-not-measured"
     """The bad end could not be measured."""
     SEVERAL = "several"
-    """More than one step is shown, and which releases brought them cannot be told."""
+    """More than one step is shown, and which releases brought them is not known."""
     GRADUAL = "gradual"
     """The change came in three steps or more, none of which is most of it."""
     UNDECIDED = "undecided"
@@ -165,12 +165,12 @@ def next_step(
     if end.estimate is None or end.effect is None:
         return state.end(Ending.END_NOT_MEASURED, say.say_end_not_measured(state.ends[1], end.reason))
     if end.is_same:
-        told = say.say_nothing_changed(*state.ends, end.effect, end.relevant_change)
-        return state.end(Ending.NOTHING_CHANGED, told)
+        why = say.say_nothing_changed(*state.ends, end.effect, end.relevant_change)
+        return state.end(Ending.NOTHING_CHANGED, why)
     if end.effect.low <= 0 <= end.effect.high:
         ending = Ending.BUDGET if is_short else Ending.UNDECIDED
-        told = say.say_end_unclear(*state.ends, end.effect, is_short=is_short)
-        return state.end(ending, told, cost=trials_needed(end))
+        why = say.say_end_unclear(*state.ends, end.effect, is_short=is_short)
+        return state.end(ending, why, cost=trials_needed(end))
     return state.go_on(trials_per_probe, is_short=is_short, higher_is_better=higher_is_better)
 
 
@@ -252,7 +252,7 @@ class _State:
         """Describe what was found when no probe is left that would teach anything."""
         main = _largest(found.gaps)
         if not main.is_wide or (len(found.gaps) > SEVERAL and main.share < _MOST_OF_IT):
-            sentence = say.say_gradual([self._told(self._step(gap)) for gap in found.gaps])
+            sentence = say.say_gradual([self._describe(self._step(gap)) for gap in found.gaps])
             return self.end(Ending.GRADUAL, sentence, found=found, gap=main)
         low, high, probability = main.best()
         if probability < (DOUBTFUL if main.undecided else PLAIN):
@@ -264,7 +264,7 @@ class _State:
         place = self._place(low, high)
         sentence = (
             say.say_culprit(kind, place, step.effect, probability)
-            + say.say_others([self._told(one) for one in others])
+            + say.say_others([self._describe(one) for one in others])
             + say.say_returned(
                 [(bad, good) for bad, good in map(self._versions, found.returned)],
                 self._versions(found.opposite),
@@ -283,7 +283,7 @@ class _State:
 
     def _stay_undecided(self, found: Search, gap: Gap) -> Inconclusive:
         if len(found.gaps) > 1:
-            sentence = say.say_several([self._told(self._step(one)) for one in found.gaps])
+            sentence = say.say_several([self._describe(self._step(one)) for one in found.gaps])
             return self.end(Ending.SEVERAL, sentence, found=found, gap=gap)
         low, high, probability = gap.best()
         best = self._place(low, high)
@@ -301,7 +301,7 @@ class _State:
         likely = max(range(low + 1, high + 1), key=lambda place: gap.chance(place - 1, place))
         probability = gap.chance(likely - 1, likely)
         good, bad = self._versions((gap.low, gap.high))
-        others = [self._told(self._step(one)) for one in found.gaps if one is not gap]
+        others = [self._describe(self._step(one)) for one in found.gaps if one is not gap]
         sentence = say.say_budget(good, bad, self.releases[likely].version, probability)
         sentence += say.say_others(others)
         return self.end(Ending.BUDGET, sentence, cost=cost, found=found, gap=gap)
@@ -354,7 +354,7 @@ class _State:
         good, bad = self._versions((low, high))
         return say.say_range(good, bad, self._versions(range(low + 1, high)))
 
-    def _told(self, step: Step) -> tuple[str, str, Effect]:
+    def _describe(self, step: Step) -> tuple[str, str, Effect]:
         return step.predecessor.version, step.release.version, step.effect
 
     def _versions(self, places: Sequence[int]) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from analysis.bisecting.probing import LevelSpan, Probed, ReleaseLevel, ReleaseS
 from perf.model.results import TURNS
 
 SMALLEST = 0.3
-"""The share of the full change below which a step is told but not narrowed down: a step of a third of
+"""The share of the full change below which a step is reported, not narrowed down: a step of a third of
 the size takes nine times the trials."""
 _DOUBT = 0.05
 """A probe is not worth its trials where the change is with a smaller chance."""

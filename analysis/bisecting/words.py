@@ -8,7 +8,7 @@ from analysis.detection.effects import Effect
 _MANY = 6
 """So many names fit a sentence."""
 _NEXT_TO_NOTHING = 0.005
-"""A probability nearer to none or to a certainty is told as near to it."""
+"""A probability nearer to none or to a certainty is reported as near to it."""
 _STANDINGS = {
     "good": "like the known good end",
     "bad": "like the known bad end",
@@ -63,7 +63,7 @@ def say_others(steps: Sequence[tuple[str, str, Effect]]) -> str:
     if not steps:
         return ""
     count = words.counted(len(steps), "other change", "other changes")
-    return f" There is more than one change in the range: {count} ({_tell(steps)})."
+    return f" There is more than one change in the range: {count} ({_list_steps(steps)})."
 
 
 def say_returned(pairs: Sequence[tuple[str, str]], opposite: Sequence[str], place: str) -> str:
@@ -77,8 +77,8 @@ def say_returned(pairs: Sequence[tuple[str, str]], opposite: Sequence[str], plac
     parts += [f"{one} had changed in the other direction" for one in opposite]
     if not parts:
         return ""
-    told = "; ".join(parts)
-    return f" The range does not change only once: {told}; the last step to the bad end is {place}."
+    listed = "; ".join(parts)
+    return f" The range does not change only once: {listed}; the last step to the bad end is {place}."
 
 
 def say_nothing_changed(good: str, bad: str, effect: Effect, relevant_change: float) -> str:
@@ -107,13 +107,13 @@ def say_end_not_measured(bad: str, reason: str) -> str:
 
 def say_gradual(steps: Sequence[tuple[str, str, Effect]]) -> str:
     """State that no release brought most of the change."""
-    return f"The change came little by little, and no release brought half of it: {_tell(steps)}."
+    return f"The change came little by little, and no release brought half of it: {_list_steps(steps)}."
 
 
 def say_several(steps: Sequence[tuple[str, str, Effect]]) -> str:
     """State that there is more than one step, but not where exactly."""
     return (
-        f"The change came in more than one step or little by little ({_tell(steps)}); "
+        f"The change came in more than one step or little by little ({_list_steps(steps)}); "
         "which release brought each is unknown."
     )
 
@@ -156,5 +156,5 @@ def _names(names: Sequence[str]) -> str:
     return shown if len(names) <= _MANY else f"{shown} and {len(names) - _MANY} more"
 
 
-def _tell(steps: Sequence[tuple[str, str, Effect]]) -> str:
+def _list_steps(steps: Sequence[tuple[str, str, Effect]]) -> str:
     return "; ".join(f"after {low}, up to {high}: {say_effect(effect)}" for low, high, effect in steps)

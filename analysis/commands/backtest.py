@@ -58,12 +58,12 @@ def judge_file(series_file: Path, output: Path | None, configs: Path | None) -> 
     series = _read(series_file)
     judge = Judge(settings=settings, detector=StepDetector(settings=settings))
     progress = Progress()
-    progress.tell(f"{len(series):,} series to judge")
+    progress.report(f"{len(series):,} series to judge")
     findings = _work_through(judge, series, progress)
     _write(output, write_findings(findings))
     changes = [change for found in findings for change in found.changes]
     progress.expected_s = None
-    progress.tell(f"{len(series):,} series judged: {_count(changes)} changes")
+    progress.report(f"{len(series):,} series judged: {_count(changes)} changes")
 
 
 @click.command(epilog=INPUT_FORMAT)
@@ -100,13 +100,15 @@ def backtest(series_file: Path, output: Path | None, first: int, configs: Path |
     series = _read(series_file)
     replay = Backtest(settings=settings, detector=StepDetector(settings=settings), first=first)
     progress = Progress()
-    progress.tell(f"{len(series):,} series to judge, night by night")
+    progress.report(f"{len(series):,} series to judge, night by night")
     replayed = _work_through(replay, series, progress)
     _write(output, write_alerts(replayed))
     alerts = [alert for one in replayed for alert in one.alerts]
     withdrawn = sum(alert.withdrawn_at is not None for alert in alerts)
     progress.expected_s = None
-    progress.tell(f"{len(series):,} series replayed: {_count(alerts)} alerts, {withdrawn:,} retracted")
+    progress.report(
+        f"{len(series):,} series replayed: {_count(alerts)} alerts, {withdrawn:,} retracted"
+    )
 
 
 class _Work(Protocol[Answer_co]):
@@ -122,7 +124,7 @@ def _work_through(
 ) -> tuple[Answer_co, ...]:
     costs = [work.cost(one) for one in series]
     pace = Pace(progress, costs, "series")
-    return work_through(work, series, pace.tell, is_small=sum(costs) <= SMALL)
+    return work_through(work, series, pace.report, is_small=sum(costs) <= SMALL)
 
 
 def _settings(configs: Path | None) -> Detection:

@@ -114,20 +114,20 @@ def bisect(
         raise UsageError(f"something is missing; write {_FORMS}")
     question = replace(asked, trials=trials, minutes=minutes)
     budget = allow(catalog.detection, trials, minutes, times=_count_probes(question))
-    job.progress.tell(_announce(question, budget))
+    job.progress.report(_announce(question, budget))
     try:
         record = run_bisection(job, question, budget)
     except KeyboardInterrupt:
         where = shlex.join(("--data", str(data), *(("--configs", str(configs)) if configs else ())))
         click.echo(f"each finished probe is saved; go on with:\n  {question.command} {where}", err=True)
         raise
-    _tell(record, job, output)
+    _report(record, job, output)
 
 
-def _tell(record: BisectionRecord, job: Job, output: Path | None) -> None:
+def _report(record: BisectionRecord, job: Job, output: Path | None) -> None:
     job.progress.expected_s = None
     if job.places.trials.is_dir():
-        append_all(job.places, job.progress.tell)
+        append_all(job.places, job.progress.report)
     if output is not None:
         durable.write(output, write_bisection(record))
     for line in describe_bisection(record):

@@ -156,26 +156,26 @@ def describe(judgement: Judgement, entries: Sequence[TriageEntry], today: date) 
         yield from _describe_incident(incident, today)
 
 
-def _describe_account(told: Account) -> Iterator[str]:
-    entry = told.entry
+def _describe_account(one: Account) -> Iterator[str]:
+    entry = one.entry
     named = (getattr(entry, name) for name in PATTERNS)
     what = " ".join(value for value in named if value != "*") or "every series"
     fix = f", fixed in {entry.fixed_in}" if entry.fixed_in else ""
     yield f"{entry.name}  {entry.state}: a {entry.sign} of {what}, {describe_place(entry)}{fix}"
-    until = f" (holds until {entry.expires})" if entry.expires and not told.is_expired else ""
+    until = f" (holds until {entry.expires})" if entry.expires and not one.is_expired else ""
     yield f"    {entry.owner}: {entry.note}{until}"
-    if told.is_expired:
+    if one.is_expired:
         yield f"    EXPIRED on {entry.expires}: it covers nothing any more; renew or remove it"
-    if told.obstacle:
-        yield f"    COVERS NOTHING: {say_obstacle(entry, told.obstacle)}"
-    if told.covers:
-        verb = "would cover" if told.is_expired else "covers"
-        yield f"    {verb} {words.counted(len(told.covers), 'change', 'changes')}:"
-        for change in told.covers[:_SHOWN]:
+    if one.obstacle:
+        yield f"    COVERS NOTHING: {say_obstacle(entry, one.obstacle)}"
+    if one.covers:
+        verb = "would cover" if one.is_expired else "covers"
+        yield f"    {verb} {words.counted(len(one.covers), 'change', 'changes')}:"
+        for change in one.covers[:_SHOWN]:
             found = f"{words.movement(change)} {words.place(change)}"
             yield f"      {words.series(change.series.key)}: {found}"
-        if len(told.covers) > _SHOWN:
-            yield f"      and {len(told.covers) - _SHOWN} more"
+        if len(one.covers) > _SHOWN:
+            yield f"      and {len(one.covers) - _SHOWN} more"
 
 
 def _describe_incident(incident: Incident, today: date) -> Iterator[str]:

@@ -25,7 +25,7 @@ from analysis.detection.verdict import Outcome
 Array = NDArray[np.float64]
 
 POWER = 0.9
-"""How often a change of the detectable size is told."""
+"""How often a change of the detectable size is reported."""
 FIRST_LOOK = 2
 """Blocks. Two trials of each side lie apart by chance in one of six cases, however clearly."""
 _LEAST_TRIALS = 4
@@ -66,7 +66,7 @@ class StoppingRule:
 class InterimAnalysis:
     """What is known after some blocks; the interval holds over all looks together.
 
-    `outcome` is undecided while more may be told. `is_over` says that no further block is worth it:
+    `outcome` is undecided while more may be reported. `is_over` says that no further block is worth it:
     decided, the budget is used up, or what is left of it would not decide. `detectable` is the
     smallest relative change that so many trials show nine times in ten; `reason` says in one sentence
     why it is so. `estimate` and `effect` are None where nothing could be computed.

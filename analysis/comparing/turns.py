@@ -48,7 +48,7 @@ class Inquiry:
         """Return the rule for a measure.
 
         The false regressions that a comparison may have are shared out among its trusted measures;
-        the others are told beside the verdict, each by itself.
+        the others are reported beside the verdict, each by itself.
         """
         share = self.settings.comparison.false_regression_share
         return StoppingRule(

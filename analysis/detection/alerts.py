@@ -48,12 +48,12 @@ class Alert:
     withdrawn_at: int | None
 
     @property
-    def told_at(self) -> int:
+    def reported_at(self) -> int:
         """Return the night on which it reached `state`."""
-        told = self.confirmed_at if self.state is ChangeState.CONFIRMED else self.provisional_at
-        if told is None:
+        reported = self.confirmed_at if self.state is ChangeState.CONFIRMED else self.provisional_at
+        if reported is None:
             raise ValueError(f"an alert that is {self.state} was reported on no night")
-        return told
+        return reported
 
 
 def follow(nights: Iterable[tuple[int, Sequence[Sighting]]]) -> tuple[Alert, ...]:
@@ -71,7 +71,7 @@ def follow(nights: Iterable[tuple[int, Sequence[Sighting]]]) -> tuple[Alert, ...
         ]
         unseen = [alert for number, alert in enumerate(alerts) if number not in same.values()]
         alerts = [*(_miss(alert, night) for alert in unseen), *seen]
-    return tuple(sorted(alerts, key=lambda alert: (alert.index, alert.rises, alert.told_at)))
+    return tuple(sorted(alerts, key=lambda alert: (alert.index, alert.rises, alert.reported_at)))
 
 
 def _match(alerts: Sequence[Alert], sightings: Sequence[Sighting]) -> dict[int, int]:
@@ -92,7 +92,7 @@ def _match(alerts: Sequence[Alert], sightings: Sequence[Sighting]) -> dict[int, 
 
 
 def may_be(alert: Alert, *, rises: bool, earliest: int, latest: int) -> bool:
-    """Tell whether a change of this direction, whose first point after lies there, can be an alert."""
+    """Return whether a change of this direction, with its first point after there, can be an alert."""
     return alert.rises is rises and alert.earliest <= latest and earliest <= alert.latest
 
 
@@ -150,7 +150,7 @@ def replay_series(
 
     Known after a night are the points measured up to then, in series order, wherever they fill in.
     Fewer than `minimum_points` are not judged. The numbers of nights in the alerts count the nights of
-    `nights_of`; what was there before the first night replayed is told as of that night.
+    `nights_of`; what was there before the first night replayed is reported as of that night.
     """
     number = {night: place for place, night in enumerate(nights_of(series))}
     measured = np.asarray(series.points.values)

@@ -13,7 +13,7 @@ from perf.model.rules import Detection
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judge:
-    """Tells what is to be seen in a series today. A call of it can be sent to another process."""
+    """Describes what is to be seen in a series today. A call of it can be sent to another process."""
 
     settings: Detection
     detector: Detector

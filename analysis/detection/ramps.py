@@ -31,7 +31,7 @@ def find_drifts(evidence: PreparedSequence, places: list[int]) -> tuple[Drift, .
 
         RSS / σ² + numbers fitted · ln n,   σ² the variance, as large as dependence makes it for means
 
-    Steps are what releases and configurations make, so they are told unless the slow movement is better
+    Steps are what releases and configurations make, so these are reported unless a slow one is better
     by 6: "strong" evidence (Kass and Raftery, JASA 90, 1995, 773-795).
     """
     bounds = [0, *places, len(evidence.values)]

@@ -31,7 +31,7 @@ _LOCATION_DROP = 6.0
 
 
 def is_by_ranks(p_value: float, left: Values, right: Values, window: int) -> bool:
-    """Return whether a p-value is that of the ranks of these points: the weaker criterion's is told."""
+    """Return whether a p-value is that of the ranks of these points: the weaker one is reported."""
     by_ranks = min(1.0, _LOOKS * rank_p_value(left[-window:], right[:window]))
     return math.isclose(p_value, by_ranks, rel_tol=1e-9)
 

@@ -26,7 +26,7 @@ _NIGHTS_AT_HAND = 100
 class Point:
     """One completed trial's value in a series; `iterations` are that trial's repeated values.
 
-    `night` names the night that measured it: what was known when is told by it, never by the order.
+    `night` names the night that measured it: it says what was known when, the order does not.
     """
 
     trial: TrialId
@@ -198,7 +198,7 @@ def build_series(
     `ranks` are those of their occasions, if they are known.
 
     A key whose every trial is invalid or failed gives a series without points, so that its silence
-    can be told. Raises ValueError where a completed trial holds a value that is not finite, or gives
+    can be known. Raises ValueError where a completed trial holds a value that is not finite, or gives
     two values for one series: both are defects of the measurement, and dropping one would hide it.
     """
     groups = gather(observations).series

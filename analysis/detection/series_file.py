@@ -244,7 +244,7 @@ def write_alerts(replayed: Sequence[ReplayedSeries]) -> bytes:
             "alerts": [
                 {
                     "index": alert.index,
-                    "told_at": alert.told_at,
+                    "told_at": alert.reported_at,
                     "state": alert.state,
                     "withdrawn_at": alert.withdrawn_at,
                 }

@@ -37,7 +37,7 @@ class ChangeLocation:
 
     @property
     def is_within(self) -> bool:
-        """Tell whether it lies within one release; builds of a moving target share only the ordinal."""
+        """Return whether it is within one release; builds of a moving target share only the ordinal."""
         return self.before[-1].release == self.after[0].release
 
     @property
@@ -80,7 +80,7 @@ def _place(change: ChangePoint, start: int) -> ChangeLocation:
 def meet(one: ChangeLocation, other: ChangeLocation) -> bool:
     """Return whether two changes can be at one place, and so of one cause.
 
-    In one line that is told by the releases, or by time where one of them lies within a release. In
+    In one line that follows from the releases, or by time where one of them lies within a release. In
     different lines, only the hosts can be the cause: on one testbed, at one time, and first shown on
     the same night, since a span from one release to the next may be months long.
     """

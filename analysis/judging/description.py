@@ -27,7 +27,7 @@ from analysis.judging.standing import (
     Verdict,
     VerdictBasis,
     WithinRelease,
-    find_told,
+    find_reported,
     list_confirmable,
 )
 from analysis.judging.triage import Obstacle
@@ -124,10 +124,10 @@ def _say_shortage(found: Shortage | None) -> str:
 
 def say_reason(judged: JudgedSeries, settings: SettingsInWords = NO_WORDS) -> str:
     """Describe in one sentence what a verdict rests on, what else is known, and what could be seen."""
-    told = find_told(judged.detectable)
+    reported = find_reported(judged.detectable)
     seen = (
-        f"detectable: ≥ {words.percent(told.relative_change)} after {told.nights} nights"
-        if told
+        f"detectable: ≥ {words.percent(reported.relative_change)} after {reported.nights} nights"
+        if reported
         else ""
     )
     notes = list_notes(judged.verdict, settings=settings)
@@ -381,11 +381,11 @@ def _describe_change(change: ChangePoint) -> str:
 
 def _describe_retracted(series: Series, alert: Alert, withdrawn_at: int) -> str:
     nights = nights_of(series)
-    when = "by" if may_be_older(series, alert.told_at) else "in"
-    told, gone = night_name(nights[alert.told_at]), night_name(nights[withdrawn_at])
+    when = "by" if may_be_older(series, alert.reported_at) else "in"
+    reported, gone = night_name(nights[alert.reported_at]), night_name(nights[withdrawn_at])
     return (
         f"retracted: {words.signed_percent(alert.relative_change)} at"
-        f" {_name(series, alert.index)}, {alert.state.word} {when} night {told},"
+        f" {_name(series, alert.index)}, {alert.state.word} {when} night {reported},"
         f" no longer seen since night {gone}"
     )
 

@@ -125,7 +125,7 @@ def _refuse(series: Series, settings: Detection) -> Verdict | None:
 
 
 def _changed_recently(series: Series, reading: DetectorResult) -> bool:
-    """Tell whether one of the last nights can have shown a change, whether or not it is still there."""
+    """Return whether one of the last nights can have shown a change, still there or not."""
     recent = set(nights_of(series)[-REPLAYED_NIGHTS:])
     values, noise = series.points.values, reading.noise
     new = [index for index, night in enumerate(series.points.nights) if night in recent]
@@ -141,7 +141,7 @@ def _changed_recently(series: Series, reading: DetectorResult) -> bool:
 
 
 def may_be_older(series: Series, night: int) -> bool:
-    """Tell whether what was told on a night may have been told before: it is the first one replayed."""
+    """Return whether what a night reported may be older: it is the first one replayed."""
     return 0 < len(nights_of(series)) - REPLAYED_NIGHTS >= night
 
 

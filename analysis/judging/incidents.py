@@ -54,7 +54,7 @@ class Cause(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Incident:
-    """Changes of one cause. `changes` begin with the lead, the one that tells most.
+    """Changes of one cause. `changes` begin with the lead, the one that says most.
 
     `mended_by` are the later changes that undid them. `is_news` is false where nobody has to look: each
     of its changes is triaged, imported in bulk, too small to matter, mended, made by a new price, or a
@@ -125,7 +125,7 @@ class Case:
 
     @property
     def is_reordering(self) -> bool:
-        """Tell whether it is only that releases follow each other that were measured at two prices."""
+        """Return whether releases that were measured at two prices only follow each other."""
         return self.priced is not None and not self.priced.is_event
 
     @property
@@ -324,5 +324,5 @@ def name_incident(lead: ChangePoint) -> str:
 def name_place(key: SeriesKey, outcome: Outcome, before: Point, after: Point) -> str:
     """Name what lies between two neighbouring points of a series: eight hex digits."""
     where = (after.release.version, after.trial if before.release == after.release else "")
-    told = repr((astuple(key), str(outcome), where))
-    return hashlib.sha256(told.encode()).hexdigest()[:8]
+    text = repr((astuple(key), str(outcome), where))
+    return hashlib.sha256(text.encode()).hexdigest()[:8]

@@ -85,7 +85,7 @@ class JudgedSeries:
 
     @property
     def newest_noise(self) -> Noise | None:
-        """Return the noise that is told: that of the newest confirmed level, if it is the larger."""
+        """Return the noise to report: that of the newest confirmed level, if it is the larger."""
         return _noise_of_newest(self.noise, self.series, self.drifts)
 
 

@@ -20,7 +20,7 @@ from scipy.special import fdtrc, stdtrit
 from analysis.detection.detection import ChangePoint
 from analysis.detection.effects import Effect, error_of_middle
 from analysis.detection.noise import Noise, degrees_of_freedom
-from analysis.judging.standing import Detectable, find_told
+from analysis.judging.standing import Detectable, find_reported
 
 CONFIDENCE = 0.99
 """Of the interval of a change; as that by which a series is shown unchanged."""
@@ -50,11 +50,11 @@ def weigh(relative_change: float, detectable: Sequence[Detectable]) -> RankScore
     Where that is not known, the weight is the size alone: it orders such changes among themselves only.
     """
     size = abs(relative_change)
-    told = find_told(detectable)
-    if told is None or not told.relative_change:
+    reported = find_reported(detectable)
+    if reported is None or not reported.relative_change:
         return RankScore(visible=None, factor=None, weight=size)
-    factor = size / told.relative_change
-    return RankScore(visible=told.relative_change, factor=factor, weight=factor * size)
+    factor = size / reported.relative_change
+    return RankScore(visible=reported.relative_change, factor=factor, weight=factor * size)
 
 
 def find_interval(change: ChangePoint, points_before: int, noise: Noise | None) -> Effect | None:
@@ -67,7 +67,7 @@ def find_interval(change: ChangePoint, points_before: int, noise: Noise | None) 
     outliers pulled in, so at worst as unsure as a median). t is the 99.5 % quantile of Student's t with
     the degrees of freedom of the noise, or the n - 1 of a side that scatters more than the noise and
     chance explain (F test at 5 %): that scatter is known from those points alone. Never narrower than
-    what is told of the medians of the same points. It takes the place of the change for known. Since
+    what is said of the medians of the same points. It takes the place of the change for known. Since
     the place was chosen where the difference is large, Δ is on the large side where it could barely be
     seen.
     """

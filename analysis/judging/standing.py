@@ -179,7 +179,7 @@ def stand(
     return level.judge()
 
 
-def find_told(visible: Sequence[Detectable]) -> Detectable | None:
+def find_reported(visible: Sequence[Detectable]) -> Detectable | None:
     """Return what the fewest nights that can confirm anything would show."""
     return next(iter(list_confirmable(visible)), None)
 
@@ -212,8 +212,8 @@ class _Level:
             for change in self.changes
             if change.state is ChangeState.CONFIRMED or self.remark(change).set_aside
         ]
-        told = self._told(established) if established else None
-        verdict = self._judge(told)
+        reported = self._find_reported(established) if established else None
+        verdict = self._judge(reported)
         if verdict.outcome is Outcome.REGRESSED:
             return verdict
         last = established[-1].index if established else 0
@@ -223,7 +223,7 @@ class _Level:
         suspect = min(suspects, key=lambda one: one.outcome is not Outcome.REGRESSED, default=None)
         return self._suspected(suspect) if suspect else verdict
 
-    def _told(self, established: Sequence[ChangePoint]) -> ChangePoint:
+    def _find_reported(self, established: Sequence[ChangePoint]) -> ChangePoint:
         """Return the change that the verdict tells: the last, or a regression that still stands.
 
         The last stands aside if it is not relevant, the newest relevant one is a regression, and the
@@ -240,21 +240,21 @@ class _Level:
             return change if change.outcome is Outcome.REGRESSED and worse else last
         return last
 
-    def _judge(self, told: ChangePoint | None) -> Verdict:
-        if told is None:
+    def _judge(self, reported: ChangePoint | None) -> Verdict:
+        if reported is None:
             return self._without_change(self.series.points)
-        remark = self.remark(told)
+        remark = self.remark(reported)
         if remark.set_aside:
-            since = self._without_change(self.series.points[told.index :])
-            return replace(since, basis=VerdictBasis.SET_ASIDE, change=told, remark=remark)
+            since = self._without_change(self.series.points[reported.index :])
+            return replace(since, basis=VerdictBasis.SET_ASIDE, change=reported, remark=remark)
         if remark.testbed:
-            return replace(self._about(told), outcome=Outcome.UNDECIDED, basis=VerdictBasis.TESTBED)
-        verdict = self._about(told)
+            return replace(self._about(reported), outcome=Outcome.UNDECIDED, basis=VerdictBasis.TESTBED)
+        verdict = self._about(reported)
         if verdict.is_relevant:
             return verdict
         # Too small to matter: its two levels are held against each other.
         before, after = verdict.sides
-        points, place = self.series.points, told.index
+        points, place = self.series.points, reported.index
         return self._compare(verdict, points[place - before : place], points[place : place + after])
 
     def _suspected(self, change: ChangePoint) -> Verdict:

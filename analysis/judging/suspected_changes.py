@@ -21,7 +21,7 @@ class SuspectedChange:
     """A change between two releases that is news, in a series that the newest night measured.
 
     `relevance` is its size as a multiple of the relevant change, `size` in noise floors. `is_settled`
-    tells that trials in turns have decided about it; `is_of_testbed` that the testbed made it.
+    says that trials in turns have decided about it; `is_of_testbed` that the testbed made it.
     """
 
     change: ChangePoint
@@ -81,7 +81,7 @@ def choose_open(suspects: Iterable[SuspectedChange]) -> tuple[RemeasurementQuest
 
 
 def choose_traceable(suspects: Iterable[SuspectedChange]) -> tuple[RemeasurementQuestion, ...]:
-    """Put together what to bisect, regressions first; its first measure tells most."""
+    """Put together what to bisect, regressions first; its first measure says most."""
     traceable = (one for one in suspects if one.is_traceable)
     ranked = sorted(traceable, key=lambda one: one.change.outcome is not Outcome.REGRESSED)
     return _put_together(ranked)

@@ -239,7 +239,7 @@ def run_candidate(
     save: Save,
     *,
     attributes: bool = False,
-    told: Collection[str] = (),
+    reported: Collection[str] = (),
     reproduce: str = "",
 ) -> ComparisonFile:
     """Measure what is planned, and save after each comparison what is known by then.
@@ -255,7 +255,7 @@ def run_candidate(
         job=job,
         plan=plan,
         save=save,
-        told=told,
+        reported=reported,
         reproduce=cut(reproduce),
         left=allowed.total,
         each=allowed.each,
@@ -279,7 +279,7 @@ class _CandidateRun:
     job: Job
     plan: CandidatePlan
     save: Save
-    told: Collection[str]
+    reported: Collection[str]
     reproduce: str
     left: Budget
     each: Budget
@@ -292,7 +292,7 @@ class _CandidateRun:
 
     def note(self, where: list[str], text: str) -> None:
         where.append(cut(text))
-        self.job.progress.tell(where[-1])
+        self.job.progress.report(where[-1])
 
     def compare(self) -> None:
         planned = self.plan.planned
@@ -306,7 +306,7 @@ class _CandidateRun:
                 why = f"not measured: {few} were left of the budget"
                 for each in ((one.pairing.suite, _experiment(one.pairing)), *one.also):
                     self.unmeasured[each] = why
-                self.job.progress.tell(f"{name} is {why}")
+                self.job.progress.report(f"{name} is {why}")
                 continue
             try:
                 self.results.append((one, self._answer(one.pairing, budget)))
@@ -374,11 +374,11 @@ class _CandidateRun:
             return None
         for result in reversed(read_results(self.job.places)):
             is_same = result.question_sha256 == question and result.purpose is pairing.purpose
-            is_news = now - result.finished_at < RESUMABLE_FOR and result.id not in self.told
+            is_news = now - result.finished_at < RESUMABLE_FOR and result.id not in self.reported
             # The command names both revisions, and so the rules of base, and the budget.
             is_asked_alike = result.command == self.reproduce
             if is_same and is_news and is_asked_alike and result.outcome is not Outcome.INVALID:
-                self.job.progress.tell(f"{result.id} answered it already: {result.outcome}")
+                self.job.progress.report(f"{result.id} answered it already: {result.outcome}")
                 return replace(
                     result,
                     suite=pairing.suite,

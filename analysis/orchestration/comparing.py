@@ -247,7 +247,7 @@ def _take_turns(
         blocks = words.counted(block, "block", "blocks")
         said = f"after {blocks}, {words.counted(len(taken), 'trial', 'trials')}"
         for line in describe_looks(judge_measures((*prior, *taken), inquiry)):
-            course.job.progress.tell(f"{said}: {line}")
+            course.job.progress.report(f"{said}: {line}")
         ended = _find_end(taken, prior, inquiry, budget, block)
     return taken, f"{ended} {said}"
 

@@ -78,7 +78,7 @@ class RememberingDetector:
         return _restore(stored)
 
     def noting(self, work: Callable[[], Answer]) -> tuple[Answer, dict[str, _Stored]]:
-        """Do work; give its answer and what it asked, which another process may have to be told."""
+        """Do work; give its answer and what it asked, which another process may need."""
         before, self.asked = self.asked, {}
         try:
             return work(), self.asked

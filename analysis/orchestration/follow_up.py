@@ -200,8 +200,8 @@ def confirm(suspects: Sequence[SuspectedChange], tonight: CurrentNight) -> Follo
         if result := done.attempt(what, command, left_s, trial_s, measure):
             results.append(result)
     for one in results:
-        told = done.failed if one.outcome is Outcome.INVALID else done.found
-        told.append(_describe_comparison(one))
+        reported = done.failed if one.outcome is Outcome.INVALID else done.found
+        reported.append(_describe_comparison(one))
     return done
 
 

@@ -107,7 +107,7 @@ def _search_all(
     answers = work_through(
         lambda one: detector.noting(partial(search, one)),
         series,
-        course.tell,
+        course.report,
         lambda one: (one, one.key),
     )
     for _, asked in answers:

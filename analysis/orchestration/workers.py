@@ -1,4 +1,4 @@
-"""Work spread over all cores: answers in order, progress told, soon ended by an interruption.
+"""Work spread over all cores: answers in order, progress reported, soon ended by an interruption.
 
 By processes that inherit all there is, so that neither work nor items are copied. Each has a pipe of
 its own, whose end is its end: the pool of the standard library has one pipe for all, and waits for good
@@ -49,7 +49,7 @@ def undisturbed() -> Iterator[None]:
 
 
 class Pace:
-    """Tells how far work is, by what each item costs, once it has taken a while."""
+    """Reports how far work is, by what each item costs, once it has taken a while."""
 
     def __init__(self, progress: Progress, costs: Sequence[int], what: str) -> None:
         """Begin now; `what` says what the items are, and what becomes of them."""
@@ -57,7 +57,7 @@ class Pace:
         self._started_s, self._total = progress.clock(), sum(costs)
         self._items = self._cost = 0
 
-    def tell(self, place: int) -> None:
+    def report(self, place: int) -> None:
         """State that the item at this place is done."""
         self._items += 1
         self._cost += self._costs[place]
@@ -75,7 +75,7 @@ def nothing(_: object) -> Sequence[object]:
 def work_through(
     work: Callable[[Item], Answer],
     items: Sequence[Item],
-    told: Callable[[int], None],
+    report: Callable[[int], None],
     shares: Callable[[Item], Sequence[object]] = nothing,
     *,
     is_small: bool = False,
@@ -95,7 +95,7 @@ def work_through(
     """
     cores = min(len(os.sched_getaffinity(0)), len(items))
     if is_small or cores < 2:  # noqa: PLR2004  there is nothing to share
-        return tuple(_each(work, items, told))
+        return tuple(_each(work, items, report))
     context = multiprocessing.get_context("fork")
     turn, parent = context.Value("L", 0), os.getpid()
 
@@ -123,7 +123,7 @@ def work_through(
                 sender.close()
         for place, pickled in _receive(running):
             answers[place] = _Reader(pickled, shares(items[place])).load()
-            told(place)
+            report(place)
     finally:
         with undisturbed():
             for receiver, process in running.items():
@@ -135,11 +135,11 @@ def work_through(
 
 
 def _each(
-    work: Callable[[Item], Answer], items: Sequence[Item], told: Callable[[int], None]
+    work: Callable[[Item], Answer], items: Sequence[Item], report: Callable[[int], None]
 ) -> Iterator[Answer]:
     for place, item in enumerate(items):
         yield work(item)
-        told(place)
+        report(place)
 
 
 def _begin(parent: int) -> None:

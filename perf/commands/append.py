@@ -19,7 +19,7 @@ def append(data: Path) -> None:
     Bundles are never changed or removed.
     """
     result = append_all(Places(data), lambda text: click.echo(text, err=True))
-    gone = f", {len(result.gone):,} without their bundle" if result.gone else ""
+    gone = f", {len(result.gone):,} without a bundle" if result.gone else ""
     click.echo(
         f"{result.new} trials appended, {result.known} already there, {len(result.bad)} refused{gone}"
     )

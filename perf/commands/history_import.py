@@ -96,7 +96,7 @@ def import_results(
         FORMATS[kind],
         files,
         naming=naming,
-        tell=lambda text: click.echo(text, err=True),
+        report=lambda text: click.echo(text, err=True),
     )
     click.echo(_summary(imported, data))
 

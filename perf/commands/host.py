@@ -166,7 +166,7 @@ def show_lease(testbed_name: str, configs: Path | None, *, breaks: bool) -> None
 
 
 def _show(place: LeasePlace, *, breaks: bool) -> bool:
-    """Show the lease of one host, and break it if asked to; tell whether the host was reached."""
+    """Show the lease of one host, and break it if asked to; return whether the host was reached."""
     name = place.remote.name
     try:
         standing = read_lease(place)

@@ -157,7 +157,7 @@ def describe_grid(grid: Grid, tally: Tally) -> tuple[str, ...]:
 
 
 def _append(job: Job) -> bool:
-    """Append what the history lacks; tell whether all bundles are sound."""
+    """Append what the history lacks; return whether all bundles are sound."""
     if not bundle.find(job.places):
         return True
     kept = keep(job)

@@ -105,13 +105,13 @@ def prove(
 def _prove(
     asked: Deployment, system: System, release: Release, places: Places, progress: Progress
 ) -> Sequence[PromiseFinding]:
-    artifact = releases.fetch(system, release, tell=progress.tell)
+    artifact = releases.fetch(system, release, report=progress.report)
     # No engine runs: what is asked, a client in this process asks.
     cluster = replace(deployment.place(asked, release, artifact, places.run), clients=())
     end_leftovers(cluster, progress)
     check_hosts(cluster.nodes, system.ports(), asked.testbed.needs)
     target = system.target(cluster, consistency="quorum", timeout_s=_TIMEOUT_S)
-    proof = Proof(Servers(system, cluster, progress), target, tell=lambda one: click.echo(str(one)))
+    proof = Proof(Servers(system, cluster, progress), target, report=lambda one: click.echo(str(one)))
     proof.run(places.proofs / f"{release.system}-{release.version}")
     return proof.found
 

@@ -100,6 +100,6 @@ def _test(
 ) -> tuple[tuple[SelftestFinding, ...], Floor]:
     findings: list[SelftestFinding] = []
     for scenario in SCENARIOS:
-        findings += run_until_reported(scenario, stand, LoadProfile(), progress.tell)
-    progress.tell("the engine's own floor")
+        findings += run_until_reported(scenario, stand, LoadProfile(), progress.report)
+    progress.report("the engine's own floor")
     return tuple(findings), measure_floor(stand, ladder)

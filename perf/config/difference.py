@@ -196,7 +196,7 @@ def _alike(gone: Iterable[_Resolved], other: _Resolved) -> Iterator[_Resolved]:
     """Yield what may have become this experiment under another name, with another config as well."""
     alike = [one for one in gone if _surroundings(one.deployment) == _surroundings(other.deployment)]
     same = [one for one in alike if one.name[1] == other.name[1]]
-    # Several without a name in common: which of them it was cannot be told.
+    # Several without a name in common: which of them it was is not known.
     yield from same or (alike if len(alike) == 1 else [])
 
 

@@ -64,7 +64,7 @@ def import_files(
     paths: Sequence[Path],
     *,
     naming: Naming,
-    tell: Callable[[str], None],
+    report: Callable[[str], None],
 ) -> Imported:
     """Import all runs of all files as trials: bundles under trials/, and rows of the history.
 
@@ -78,13 +78,13 @@ def import_files(
     """
     found = _read_all(kind, paths, naming)
     new = 0
-    with _alone(places, tell):
+    with _alone(places, report):
         for count, one in enumerate(found, start=1):
             if not (places.trials / one.trial.id).exists():
                 bundle.seal(bundle.stage(places, one.trial.id), one.trial, one.intervals)
                 new += 1
             if count % _TELL_EVERY == 0:
-                tell(f"{count} of {len(found)} runs written")
+                report(f"{count} of {len(found)} runs written")
     with open_history(places.history) as history:
         for one in found:
             history.append(places.trials / one.trial.id)
@@ -93,7 +93,7 @@ def import_files(
 
 
 @contextmanager
-def _alone(places: Places, tell: Callable[[str], None]) -> Iterator[None]:
+def _alone(places: Places, report: Callable[[str], None]) -> Iterator[None]:
     """Let one process at a time write bundles of foreign runs: the same runs have the same names."""
     try:
         places.data.mkdir(parents=True, exist_ok=True)
@@ -101,7 +101,7 @@ def _alone(places: Places, tell: Callable[[str], None]) -> Iterator[None]:
         try:
             lock.acquire(timeout=0)
         except Timeout:
-            tell(f"another import writes into {places.data}; this one waits for it")
+            report(f"another import writes into {places.data}; this one waits for it")
             lock.acquire(timeout=_WAIT_S)
     except Timeout:
         raise UsageError(
@@ -136,7 +136,7 @@ def _read_all(kind: Format, paths: Sequence[Path], naming: Naming) -> tuple[_Fou
             problems.append(f"{path} cannot be read: {error.strerror}")
             continue
         for run in runs:
-            named = _unite(run.told, naming)
+            named = _unite(run.stated, naming)
             if missing := [name for name in _NEEDED if not getattr(named, name)]:
                 problems.append(
                     f"{run.place}: it has no {', no '.join(missing)}; set it with --{missing[0]}"
@@ -157,11 +157,11 @@ def _read_all(kind: Format, paths: Sequence[Path], naming: Naming) -> tuple[_Fou
     return tuple(sorted(found.values(), key=lambda one: (one.trial.started_at, one.trial.id)))
 
 
-def _unite(told: Naming, said: Naming) -> Naming:
+def _unite(stated: Naming, said: Naming) -> Naming:
     """Return what a file tells, where the user says nothing else."""
     names = (field.name for field in fields(Naming))
     return replace(
-        told, **{name: value for name in names if (value := getattr(said, name)) not in (None, "")}
+        stated, **{name: value for name in names if (value := getattr(said, name)) not in (None, "")}
     )
 
 
@@ -178,7 +178,7 @@ def _make_trial(
     testbed, config = named.testbed or IMPORTED, named.config or IMPORTED
     experiment = named.experiment or f"{system}-{workload}"
     started_at = (named.started_at or modified_at).astimezone(UTC)
-    began_at = run.told.started_at
+    began_at = run.stated.started_at
     length = run.finished_at - began_at if run.finished_at and began_at else None
     names = (experiment, kind.engine, workload, testbed, config, said.night, said.started_at)
     digits = _hash(run.identity, release, names, digits=_ID_DIGITS)

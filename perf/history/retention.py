@@ -43,8 +43,8 @@ def find_old(tables: Tables, before: datetime) -> dict[TrialId, int]:
     return {TrialId(row["trial_id"]): row["histograms"] for row in rows}
 
 
-def roll_up_old(path: Path, before: datetime, tell: Callable[[str], None]) -> RolledUp:
-    """Replace a history by a copy in which the old trials are rolled up; tell of each.
+def roll_up_old(path: Path, before: datetime, report: Callable[[str], None]) -> RolledUp:
+    """Replace a history by a copy in which the old trials are rolled up; report each.
 
     The history itself is only read, and stays as it is until the copy is whole. Nothing is removed in
     place: the file would not become smaller, and DuckDB 1.5 may lose rows later, without a word, where
@@ -72,7 +72,7 @@ def roll_up_old(path: Path, before: datetime, tell: Callable[[str], None]) -> Ro
                     into.insert("histograms", merged)
                     into.insert("rolled_up", [{"trial_id": trial, "histograms": histograms}])
                 after += len(merged)
-                tell(f"rolled up {done} of {len(old)} trials")
+                report(f"rolled up {done} of {len(old)} trials")
     return RolledUp(trials=len(old), before=sum(old.values()), after=after)
 
 

@@ -369,11 +369,11 @@ def open_history(path: Path, *, read_only: bool = False) -> History:
     return History(FileStorage(path, read_only=read_only))
 
 
-def append_all(places: Places, tell: Callable[[str], None]) -> Appended:
-    """Append every sealed bundle that the history does not hold; tell of each new or bad one.
+def append_all(places: Places, report: Callable[[str], None]) -> Appended:
+    """Append every sealed bundle that the history does not hold; report each new or bad one.
 
     A bad bundle never stops the good ones. Of those that the history holds, the latest COMPARED_AGAIN
-    are seen to have the same manifest still, the latest READ_AGAIN the same content, and it is told
+    are seen to have the same manifest still, the latest READ_AGAIN the same content, and it is reported
     whose bundles are gone.
 
     Raises:
@@ -389,21 +389,21 @@ def append_all(places: Places, tell: Callable[[str], None]) -> Appended:
             "--data, or measure first: knickpoint nightly"
         )
     with open_history(places.history) as history:
-        done = _append_each(history, found, tell)
+        done = _append_each(history, found, report)
         # Of a history of several labs, each has its own bundles only.
         gone = () if read_place(places.history) else _find_gone(history, found)
     if gone:
-        tell(
-            f"The history has {_list_lost(gone, 'is not in ' + str(places.trials))}\nIt keeps them. If "
-            "the bundles were not put elsewhere by you, restore them from a backup."
+        report(
+            f"The history has {_list_lost(gone, 'is not in ' + str(places.trials))}\nIt keeps them. "
+            "Unless you moved the bundles away yourself, restore them from a backup."
         )
     return replace(done, gone=gone)
 
 
 def rebuild(
-    path: Path, bundles: Sequence[Path], tell: Callable[[str], None], *, drops_lost: bool = False
+    path: Path, bundles: Sequence[Path], report: Callable[[str], None], *, drops_lost: bool = False
 ) -> Appended:
-    """Replace the history by one made from these bundles alone, in one step; tell of each.
+    """Replace the history by one made from these bundles alone, in one step; report each.
 
     The old history is untouched until the new one is whole and on the disk, and one that cannot be
     read is kept beside it. Of one that can, no trial is dropped unless `drops_lost`: where a bundle is
@@ -421,7 +421,7 @@ def rebuild(
             "refused. To append those that it lacks: knickpoint append"
         )
     with file.rebuilding(path, keeps_old=False) as (fresh, known):
-        result, lost = _make_from(fresh, bundles, tell, known)
+        result, lost = _make_from(fresh, bundles, report, known)
         if lost and not drops_lost:
             raise HistoryError(
                 f"{path} stays as it is, for a new one would lack {_list_lost(lost)}\n"
@@ -431,7 +431,7 @@ def rebuild(
     return result
 
 
-def replace_damaged(places: Places, problem: DamagedHistory, tell: Callable[[str], None]) -> None:
+def replace_damaged(places: Places, problem: DamagedHistory, report: Callable[[str], None]) -> None:
     """Make a damaged history new from all bundles, by itself; the old file is kept beside it.
 
     Raises:
@@ -442,9 +442,9 @@ def replace_damaged(places: Places, problem: DamagedHistory, tell: Callable[[str
     found = bundle.find(places)
     if not found:
         raise problem
-    tell(f"{problem}\nThat is done now.")
+    report(f"{problem}\nThat is done now.")
     with file.rebuilding(places.history, keeps_old=True) as (fresh, known):
-        result, lost = _make_from(fresh, found, tell, known)
+        result, lost = _make_from(fresh, found, report, known)
         if lost or result.bad:
             what = _list_lost(lost) if lost else "the bundles above"
             raise HistoryError(
@@ -455,11 +455,11 @@ def replace_damaged(places: Places, problem: DamagedHistory, tell: Callable[[str
 
 
 def _make_from(
-    fresh: Path, bundles: Sequence[Path], tell: Callable[[str], None], known: Collection[str]
+    fresh: Path, bundles: Sequence[Path], report: Callable[[str], None], known: Collection[str]
 ) -> tuple[Appended, list[str]]:
     """Fill an empty history; return also which of the known trials it lacks."""
     with open_history(fresh) as history:
-        result = _append_each(history, bundles, tell)
+        result = _append_each(history, bundles, report)
         return result, sorted({*known} - history.bundle_digests().keys())
 
 
@@ -469,11 +469,11 @@ def _list_lost(lost: Sequence[str], how: str = "is gone or cannot be read") -> s
     return f"{trials} whose bundle {how}:\n{listed}"
 
 
-def _append_each(history: History, places: Sequence[Path], tell: Callable[[str], None]) -> Appended:
+def _append_each(history: History, places: Sequence[Path], report: Callable[[str], None]) -> Appended:
     new = known = 0
     bad: list[str] = []
     changed: list[str] = []
-    # Known ones are told at once: asked one by one, a catalog that is far away would take minutes.
+    # Known ones are reported at once: asked one by one, a catalog that is far away would take minutes.
     digests = history.bundle_digests()
     compared, read_whole = ({*islice(digests, most)} for most in (COMPARED_AGAIN, READ_AGAIN))
     for place in places:
@@ -490,16 +490,16 @@ def _append_each(history: History, places: Sequence[Path], tell: Callable[[str],
             continue
         if is_new:
             new += 1
-            tell(f"appended {place.name}")
+            report(f"appended {place.name}")
         else:
             known += 1
     if bad:
         count = "1 bundle is" if len(bad) == 1 else f"{len(bad)} bundles are"
-        tell(f"{count} bad and NOT in the history:\n" + "\n".join(bad))
+        report(f"{count} bad and NOT in the history:\n" + "\n".join(bad))
     if changed:
         count = "1 bundle is" if len(changed) == 1 else f"{len(changed)} bundles are"
         what = "not what was appended any more; the history keeps what it has"
-        tell(f"{count} {what}:\n" + "\n".join(changed))
+        report(f"{count} {what}:\n" + "\n".join(changed))
     return Appended(new=new, known=known, bad=(*bad, *changed))
 
 

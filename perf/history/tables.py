@@ -67,7 +67,7 @@ class Tables:
         try:
             yield
         except BaseException:
-            with suppress(duckdb.Error):  # what went wrong first is what must be told
+            with suppress(duckdb.Error):  # what went wrong first is what must be reported
                 self._connection.execute("ROLLBACK")
             raise
         self._connection.execute("COMMIT")
@@ -85,7 +85,7 @@ class Tables:
             yield
         finally:
             self._is_in_snapshot = False
-            with suppress(duckdb.Error):  # what went wrong first is what must be told
+            with suppress(duckdb.Error):  # what went wrong first is what must be reported
                 self._connection.execute("ROLLBACK")
 
     def digest(self, database: str | None = None) -> str:

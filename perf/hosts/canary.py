@@ -1,4 +1,4 @@
-"""Fixed work, done before and after each trial, which tells whether the machine has changed.
+"""Fixed work, done before and after each trial, which shows whether the machine has changed.
 
 Four parts, each of which something else disturbs: computing (clock speed, heat, neighbours on the
 same core), copying memory (neighbours on the same socket), fsync (the disk), a round trip over loopback

@@ -36,7 +36,7 @@ _WAIT_S = 60.0
 _POLL_S = 10.0
 
 Key: TypeAlias = tuple[str, int, str]
-Tell: TypeAlias = Callable[[str], None]
+Report: TypeAlias = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,7 +112,7 @@ def list_places(testbeds: Iterable[Testbed]) -> tuple[LeasePlace, ...]:
 
 
 @contextmanager
-def hold(testbeds: Iterable[Testbed], purpose: str, tell: Tell) -> Iterator[None]:
+def hold(testbeds: Iterable[Testbed], purpose: str, report: Report) -> Iterator[None]:
     """Hold all hosts of some testbeds; what this process holds already, it holds on.
 
     Raises:
@@ -121,7 +121,7 @@ def hold(testbeds: Iterable[Testbed], purpose: str, tell: Tell) -> Iterator[None
         StepFailed: a host cannot be reached, or cannot keep a lease.
 
     """
-    with hold_places(list_places(testbeds), purpose, tell):
+    with hold_places(list_places(testbeds), purpose, report):
         yield
 
 
@@ -129,7 +129,7 @@ def hold(testbeds: Iterable[Testbed], purpose: str, tell: Tell) -> Iterator[None
 def hold_places(
     places: Sequence[LeasePlace],
     purpose: str,
-    tell: Tell,
+    report: Report,
     *,
     wait_s: float = _WAIT_S,
     poll_s: float = _POLL_S,
@@ -139,14 +139,14 @@ def hold_places(
     # One token for all that a process holds: two addresses may turn out to be one host.
     token = next((token for _, token in _held.values()), secrets.token_hex(8))
     by = {"token": token, "owner": name_owner(), "purpose": purpose, "process": name_process()}
-    _await(new, by, tell, wait_s, poll_s)
+    _await(new, by, report, wait_s, poll_s)
     _held.update({place.key: (place, token) for place in new})
     try:
         yield
     finally:
         for place in new:
             del _held[place.key]
-        _leave(new, token, tell)
+        _leave(new, token, report)
 
 
 def renew(testbed: Testbed, for_s: float) -> None:
@@ -196,7 +196,7 @@ def look(place: LeasePlace) -> LeaseStatus:
 
 
 def break_lease(standing: LeaseStatus) -> bool:
-    """Remove the lease of a host in exactly this state; tell whether it was still there.
+    """Remove the lease of a host in exactly this state; return whether it was still there.
 
     Raises:
         StepFailed: the host cannot be reached.
@@ -207,41 +207,41 @@ def break_lease(standing: LeaseStatus) -> bool:
 
 
 def _await(
-    places: Sequence[LeasePlace], by: Mapping[str, str], tell: Tell, wait_s: float, poll_s: float
+    places: Sequence[LeasePlace], by: Mapping[str, str], report: Report, wait_s: float, poll_s: float
 ) -> None:
-    give_up_s, is_told = time.monotonic() + wait_s, False
+    give_up_s, is_reported = time.monotonic() + wait_s, False
     while True:
         try:
-            _take_all(places, by, tell)
+            _take_all(places, by, report)
         except Leased as refused:
             if time.monotonic() >= give_up_s:
                 raise
-            if not is_told:
-                tell(f"{refused}\nwaiting up to {wait_s:g} s")
-            is_told = True
+            if not is_reported:
+                report(f"{refused}\nwaiting up to {wait_s:g} s")
+            is_reported = True
             # Two jobs that know the same hosts by other names may ask in other orders: not in step.
             time.sleep(poll_s * random.uniform(0.5, 1.5))  # noqa: S311  no secret
         else:
             return
 
 
-def _take_all(places: Sequence[LeasePlace], by: Mapping[str, str], tell: Tell) -> None:
+def _take_all(places: Sequence[LeasePlace], by: Mapping[str, str], report: Report) -> None:
     """Take all places or none."""
     asked: list[LeasePlace] = []
     try:
         for place in places:
             # Noted first: where an answer was lost on its way, the lease may be there.
             asked.append(place)
-            _take(place, by, tell)
+            _take(place, by, report)
     except Leased:
-        _leave(asked[:-1], by["token"], tell)
+        _leave(asked[:-1], by["token"], report)
         raise
     except BaseException:
-        _leave(asked, by["token"], tell)
+        _leave(asked, by["token"], report)
         raise
 
 
-def _leave(places: Sequence[LeasePlace], token: str, tell: Tell) -> None:
+def _leave(places: Sequence[LeasePlace], token: str, report: Report) -> None:
     """Give places back, at the end of the outermost hold.
 
     Not before: one of them may be a host that an outer hold has under another name.
@@ -257,10 +257,10 @@ def _leave(places: Sequence[LeasePlace], token: str, tell: Tell) -> None:
             _ask(place, ask="release", token=token)
         except MeasureError as problem:
             first, *_ = str(problem).splitlines()
-            tell(f"{place.remote.name}: its lease is not given back, and ends by its time: {first}")
+            report(f"{place.remote.name}: its lease is not given back, and ends by its time: {first}")
 
 
-def _take(place: LeasePlace, by: Mapping[str, str], tell: Tell) -> None:
+def _take(place: LeasePlace, by: Mapping[str, str], report: Report) -> None:
     gone = ""
     while True:
         answer = _ask(place, ask="take", by=dict(by), for_s=_FIRST_S, gone=gone)
@@ -278,7 +278,7 @@ def _take(place: LeasePlace, by: Mapping[str, str], tell: Tell) -> None:
         why = (
             "its process is gone" if over["token"] == gone else f"its time was up at {over['expires']}"
         )
-        tell(f"{place.remote.name}: took over from {over['owner']} ({over['purpose']}): {why}")
+        report(f"{place.remote.name}: took over from {over['owner']} ({over['purpose']}): {why}")
 
 
 def _is_gone(holder: Holder) -> bool:

@@ -32,7 +32,7 @@ def end_leftovers(remote: Remote, base: str, limit_s: float, progress: Progress)
     for ending in (signal.SIGTERM, signal.SIGKILL):
         if not (left := _signal(remote, base, str(ending.value))):
             return
-        progress.tell(
+        progress.report(
             f"{remote.name}: ending {len(left)} processes that an interrupted run left behind"
         )
         end_s = time.monotonic() + limit_s

@@ -51,7 +51,9 @@ def hold(
             lock.acquire(timeout=0)
         except filelock.Timeout:
             # A run that was just interrupted may still be stopping its servers.
-            progress.tell(f"another run measures into {places.data}; waiting up to {_LOCK_WAIT_S:g} s")
+            progress.report(
+                f"another run measures into {places.data}; waiting up to {_LOCK_WAIT_S:g} s"
+            )
             lock.acquire(timeout=_LOCK_WAIT_S)
     except filelock.Timeout as error:
         pid = pid_file.read_text().strip() if pid_file.exists() else "unknown"
@@ -62,7 +64,7 @@ def hold(
     try:
         pid_file.write_text(f"{os.getpid()}\n")
         bundle.remove_interrupted(places)
-        with lease.hold(testbeds, purpose, progress.tell):
+        with lease.hold(testbeds, purpose, progress.report):
             yield
     finally:
         lock.release()

@@ -278,7 +278,7 @@ class ComparisonRun:
         return TrialId(f"{self.plan.id}.{block:02d}{letter}.{side}.{self.pairing.side(side).version}")
 
     def _is_parted(self, first: Trial, second: TrialId) -> bool:
-        """Tell whether the second trial of a pair is missing, and too late by now to be of the pair."""
+        """Return whether the second trial of a pair is missing, and too late to be of the pair."""
         if is_done(self.job.places, second):
             return False
         sealed_at = (self.job.places.trials / first.id).stat().st_mtime
@@ -406,7 +406,7 @@ def _measured_it(trial: Trial, pairing: Pairing, artifacts: Artifacts, name: Sid
 
 
 def _says_the_same(trial: Trial, pairing: Pairing, name: SideName) -> bool:
-    """Tell whether what is said of the side is said of the trial, and nothing was planted beside it."""
+    """Return whether a trial has the remarks of its side, and nothing was planted beside it."""
     said = set(pairing.side(name).remarks)
     planted = {remark for remark in trial.remarks if remark.kind == PLANTED}
     return said <= set(trial.remarks) and planted <= said
@@ -415,7 +415,7 @@ def _says_the_same(trial: Trial, pairing: Pairing, name: SideName) -> bool:
 def _read_trials(job: Job, pairing: Pairing, plans: Sequence[ComparisonPlan]) -> tuple[Trial, ...]:
     """Read the completed trials that may count: bundles, and what only the history still holds.
 
-    Which may is told by their names alone, so that a long history is not read as a whole.
+    Which may follows from their names alone, so that a long history is not read as a whole.
     """
     bundled = {path.name for path in bundle.find(job.places)}
     names: list[str] = []
@@ -429,7 +429,7 @@ def _read_trials(job: Job, pairing: Pairing, plans: Sequence[ComparisonPlan]) ->
                 trials += history.trials([TrialId(name) for name in names if name not in bundled])
     except HistoryError as error:
         # What was measured before only saves time; without it the comparison measures more.
-        job.progress.tell(f"nothing of the history is reused: {error}")
+        job.progress.report(f"nothing of the history is reused: {error}")
     for name in names or _choose(bundled, pairing, plans):
         if name in bundled:
             trials += _read_bundle(job, name)
@@ -461,4 +461,4 @@ def _read_bundle(job: Job, name: str) -> Iterator[Trial]:
     try:
         yield bundle.read(job.places.trials / name)[0]
     except BundleError as error:
-        job.progress.tell(f"not reused: {error}")
+        job.progress.report(f"not reused: {error}")

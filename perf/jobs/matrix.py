@@ -135,7 +135,7 @@ def next_cell(grid: Grid, tally: Tally) -> Cell | None:
     turns = Counter(cell.experiment for cell in tried)
     row = min(rows, key=lambda row: turns[row.experiment])
     measured = {cell for cell in row.cells() if tally.completed[cell] > level}
-    return _most_telling(row, still_open, measured)
+    return _most_informative(row, still_open, measured)
 
 
 def plan_cells(grid: Grid, tally: Tally) -> tuple[Cell, ...]:
@@ -233,7 +233,7 @@ class Backfill:
             self.lost[cell] = "; ".join(reason.text for reason in trial.reasons)
 
     def _give_up(self, cell: Cell, why: str) -> None:
-        self.job.progress.tell(f"skipped: {why}")
+        self.job.progress.report(f"skipped: {why}")
         for each in self.grid.cells():
             if each.release == cell.release and self.tally.completed[each] < self.grid.repeat:
                 self.tally.give_up(each)
@@ -241,7 +241,7 @@ class Backfill:
 
 
 def open_backfill(job: Job, grid: Grid) -> Backfill:
-    """Count the trials of the data directory; tell of each bundle that cannot be read."""
+    """Count the trials of the data directory; report each bundle that cannot be read."""
     return Backfill(job, grid, count_known(grid, _read_trials(job)))
 
 
@@ -251,7 +251,7 @@ def _read_trials(job: Job) -> Iterator[Trial]:
         try:
             yield bundle.read(place)[0]
         except BundleError as error:
-            job.progress.tell(f"not counted: {error}")
+            job.progress.report(f"not counted: {error}")
 
 
 def choose_rows(
@@ -298,7 +298,7 @@ def _is_of(trial: Trial, deployment: Deployment) -> bool:
     )
 
 
-def _most_telling(row: MatrixRow, still_open: set[Cell], measured: set[Cell]) -> Cell:
+def _most_informative(row: MatrixRow, still_open: set[Cell], measured: set[Cell]) -> Cell:
     """Choose among the open cells of a row: newest ends, oldest ends, then middles of large gaps."""
     choices = []
     for age, line in enumerate(reversed(row.lines)):  # of equals, the newer teaches more

@@ -50,7 +50,7 @@ class Job:
         """
         system = registry.load(system_name)
         release = releases.find_release(system, version)
-        artifact = releases.fetch(system, release, tell=self.progress.tell)
+        artifact = releases.fetch(system, release, report=self.progress.report)
         return Fetched(release=release, artifact=artifact)
 
     def measure(self, order: Order) -> Trial:
@@ -68,7 +68,7 @@ class Job:
         except HostUnfit as problem:
             hint = "finished trials are kept; the same command resumes here"
             raise HostUnfit(f"{problem}\n{hint}") from problem
-        self.progress.tell(explain(trial, self.places))
+        self.progress.report(explain(trial, self.places))
         return trial
 
 
@@ -90,8 +90,8 @@ def keep(job: Job) -> Appended:
         HistoryError: the history cannot be written.
 
     """
-    kept = append_all(job.places, job.progress.tell)
-    job.progress.tell(f"history: {kept.new} trials appended, {kept.known} already there")
+    kept = append_all(job.places, job.progress.report)
+    job.progress.report(f"history: {kept.new} trials appended, {kept.known} already there")
     return kept
 
 

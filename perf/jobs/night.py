@@ -5,7 +5,7 @@ resumed by measuring exactly the trials whose bundles are missing: none lost, no
 several labs share a history, the lab is part of the night's id.
 
     <data>/nights/<id>.json       the plan
-    <data>/nights/<id>.untold     there until all has been told: until then the night is resumed
+    <data>/nights/<id>.untold     there until all has been reported: until then the night is resumed
 """
 
 import statistics
@@ -39,7 +39,7 @@ _NIGHT = TypeAdapter(Night)
 def measure_night(job: Job, suite: Suite, *, is_to_be_reported: bool = False) -> tuple[Trial, ...]:
     """Measure what is missing of the suite's night; give all of the night's trials.
 
-    A night that is to be told stays unfinished, and is resumed, until `finish_night`.
+    A night that is to be reported stays unfinished, and is resumed, until `finish_night`.
 
     Raises:
         MeasureError: another process measures here, or the hosts cannot carry any trial.
@@ -107,7 +107,7 @@ def open_night(
     """Resume the newest night if it is unfinished, young and of the same plan; else plan a new one.
 
     Returns the night and whether it is resumed. The new plan is on disk before this returns. A night
-    that is to be told is unfinished until `finish_night`; another one until its last trial.
+    that is to be reported is unfinished until `finish_night`; another one until its last trial.
 
     Raises:
         BundleError: a night's file is not one.
@@ -141,7 +141,7 @@ def open_night(
 
 
 def finish_night(places: Places, night_id: str) -> None:
-    """Keep on disk that a night was told: the next one is a new night.
+    """Keep on disk that a night was reported: the next one is a new night.
 
     Marks of nights before it go first: only the newest is ever resumed, so theirs would stay for good.
     """

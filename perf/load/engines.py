@@ -115,7 +115,7 @@ def run_engines(
             load = _Load(engines, steadiness, watch, observe, limit)
             # A whole second, so that seconds of stages and of logs are those of the clock on the wall.
             begin_s = float(ceil(load.unix_s() + _go_lead_s(engines)))
-            _tell(engines, GO, begin_s)
+            _report(engines, GO, begin_s)
             if engines[0].spec.counted:
                 load.follow_counted(engines[0].spec.counted, begin_s)
             load.follow_stages(begin_s)
@@ -200,7 +200,7 @@ class _Load:
                 # Whole seconds of the stage, so that no interval of a log is cut.
                 duration_s = float(ceil(self.unix_s() + _lead_s(self._engines) - begin_s))
                 if duration_s < cap_s:
-                    _tell(self._engines, MEASURE.format(stage=place), begin_s + duration_s)
+                    _report(self._engines, MEASURE.format(stage=place), begin_s + duration_s)
                 duration_s = min(duration_s, cap_s)
                 return WarmedUp(phase=stage.phase, duration_s=duration_s, is_steady=True)
             self._follow(self.unix_s() + POLL_S)
@@ -288,7 +288,7 @@ def _await_all(
         time.sleep(poll_s)
 
 
-def _tell(engines: Sequence[Engine], name: str, unix_s: float) -> None:
+def _report(engines: Sequence[Engine], name: str, unix_s: float) -> None:
     for engine in engines:
         write_text(engine.remote, engine.path(name), f"{unix_s:.6f}\n")
 

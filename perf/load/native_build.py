@@ -35,7 +35,7 @@ _VERSION = re.compile(r"cargo (\d+)\.(\d+)")
 _INSTALL = "install it with rustup (https://rustup.rs), and have ~/.cargo/bin in PATH"
 
 
-def build(tell: Callable[[str], None], sleep: Callable[[float], None] = time.sleep) -> Path:
+def build(report: Callable[[str], None], sleep: Callable[[float], None] = time.sleep) -> Path:
     """Return the directory of the built programs, which are built if they are not there yet.
 
     Raises:
@@ -48,14 +48,14 @@ def build(tell: Callable[[str], None], sleep: Callable[[float], None] = time.sle
         directory = built_dir()
         if not all((directory / program).is_file() for program in _PROGRAMS):
             _check_tools()
-            tell(f"building {ENGINE} in {target}; the first time takes some minutes")
+            report(f"building {ENGINE} in {target}; the first time takes some minutes")
             began_s = time.monotonic()
-            _fetch(tell, sleep)
+            _fetch(report, sleep)
             _compile(target)
             if built_dir() != directory:
                 raise HostUnfit("the sources changed while they were built; say again: make native")
             _keep(target / "release", directory)
-            tell(f"built in {time.monotonic() - began_s:.0f} s")
+            report(f"built in {time.monotonic() - began_s:.0f} s")
     return directory
 
 
@@ -86,7 +86,7 @@ def _check_tools() -> None:
         )
 
 
-def _fetch(tell: Callable[[str], None], sleep: Callable[[float], None]) -> None:
+def _fetch(report: Callable[[str], None], sleep: Callable[[float], None]) -> None:
     # Apart from the build, so that only what may pass is tried again; for this platform alone.
     host = _platform()
     for pause_s in (*_PAUSES_S, None):
@@ -95,7 +95,7 @@ def _fetch(tell: Callable[[str], None], sleep: Callable[[float], None]) -> None:
             return
         if pause_s is None:
             raise HostUnfit("the crates of Cargo.lock cannot be fetched; cargo says above why")
-        tell(f"the crates cannot be fetched; again in {pause_s:g} s")
+        report(f"the crates cannot be fetched; again in {pause_s:g} s")
         sleep(pause_s)
 
 

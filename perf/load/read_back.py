@@ -1,6 +1,6 @@
 """What an engine process wrote, read back with suspicion: a broken engine fails its trial, no more.
 
-What passes here is whole, finite, and about nothing but what the engine was told to do.
+What passes here is whole, finite, and about nothing but what the engine was asked to do.
 """
 
 from collections.abc import Iterable, Mapping
@@ -27,7 +27,7 @@ def read_back(
     `starts` has the Unix time at which each iteration of each phase began.
 
     Raises:
-        ValueError: the engine did not do what it was told; the message goes on from its name.
+        ValueError: the engine did not do what it was asked; the message goes on from its name.
 
     """
     try:
@@ -54,10 +54,10 @@ def read_cut(log: Path) -> tuple[Interval, ...]:
 def _check_phases(spec: LoadSpec, found: EngineResult, intervals: Iterable[Interval]) -> None:
     if found.engine_index != spec.engine_index:
         raise ValueError(f"the result of engine {found.engine_index}")
-    told = {WARM_UP, PRELOAD, *(stage.phase for stage in spec.stages)}
-    told |= {spec.counted.phase} if spec.counted else set()
+    asked = {WARM_UP, PRELOAD, *(stage.phase for stage in spec.stages)}
+    asked |= {spec.counted.phase} if spec.counted else set()
     spoken = {one.phase for one in found.counters} | {one.phase for one in found.usages}
-    if strange := sorted((spoken | {one.phase for one in intervals}) - told):
+    if strange := sorted((spoken | {one.phase for one in intervals}) - asked):
         raise ValueError(f"phase {printable(strange[0])}, which is not in its plan")
 
 

@@ -1,4 +1,4 @@
-"""All that an engine process is told, as one JSON file, and all that it answers.
+"""All that an engine process is given, as one JSON file, and all that it answers.
 
 The contract between the harness and any engine (Python today, native later), all in
 `LoadSpec.output_dir`: the engine reads its `LoadSpec`, connects, and writes READY. Once GO is there
@@ -170,5 +170,5 @@ def read_result(path: Path) -> EngineResult:
         if not (0 <= one.value <= _MOST and 0 <= one.iteration <= _MOST):
             what = f"{one.name} of {one.operation} in {one.phase}"
             raise ValueError(f"{printable(what, 200)} is no count: {printable(str(one.value))}")
-    told = tuple(printable(text, _EXAMPLE) for text in found.examples[:_EXAMPLES])
-    return replace(found, examples=told)
+    few = tuple(printable(text, _EXAMPLE) for text in found.examples[:_EXAMPLES])
+    return replace(found, examples=few)

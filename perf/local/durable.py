@@ -1,7 +1,8 @@
 """Files that are whole or as they were, even where the power fails: written aside, synced, then moved.
 
-A disk may keep what it was told in any order. So content is on it before a name leads there, and a name
-is on it before anybody is told; a directory that was made is on it before anything is put inside.
+A disk may keep what it was given in any order. So content is on it before a name leads there, and a
+name is on it before anybody is notified; a directory that was made is on it before all that is put
+inside.
 """
 
 import fcntl
@@ -32,7 +33,7 @@ def write(path: Path, content: bytes) -> None:
             fresh.replace(path)
     except OSError as error:
         error.filename = error.filename or str(path)  # a write that fails does not say where
-        with suppress(OSError):  # what went wrong first is what must be told
+        with suppress(OSError):  # what went wrong first is what must be reported
             fresh.unlink(missing_ok=True)
         raise
     sync(path.parent)

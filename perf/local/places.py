@@ -49,8 +49,8 @@ class Places:
         return self.data / "site"
 
     @property
-    def told(self) -> Path:
-        """What a chat channel was told of each incident, so that nothing is told twice."""
+    def sent_log(self) -> Path:
+        """What a chat channel was sent of each incident, so that nothing is reported twice."""
         return self.data / "told.json"
 
     @property

@@ -222,13 +222,13 @@ class Place:
         """Write the way to it as people do."""
         return dotted(self.steps)
 
-    def tell(self, sentence: str) -> str:
+    def problem(self, sentence: str) -> str:
         """Say something there."""
         return f"{self.document.locate(self.steps)}: {sentence}"
 
     def fault(self, what: str) -> str:
         """Say something of what is there, by the way to it."""
-        return self.tell(f"{self} {what}")
+        return self.problem(f"{self} {what}")
 
     def say(self, why: str, *value: object) -> str:
         """Describe what is written there, or another value if one is given, and why it cannot be."""

@@ -41,7 +41,7 @@ class Progress:
         """Start a new part of the job, for example one trial."""
         self._write(f"\n{text}")
 
-    def tell(self, text: str) -> None:
+    def report(self, text: str) -> None:
         """Say what happens now."""
         passed_s = self.clock() - self._started_s
         self._last_s = self.clock()
@@ -56,7 +56,7 @@ class Progress:
     def report_sometimes(self, text: str) -> None:
         """Say it only if nothing was said for a while, so that a long step is seen to live."""
         if self.clock() - self._last_s >= QUIET_S:
-            self.tell(text)
+            self.report(text)
 
     def expect(self, remaining_s: float) -> None:
         """Correct the expectation: so many seconds are still to go from now."""

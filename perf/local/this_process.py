@@ -1,4 +1,4 @@
-"""Who measures here, as hosts and other people are told: user, machine and the very process.
+"""Who measures here, as hosts and other people see it: user, machine and the very process.
 
 A process is named so that the name means it alone, wherever and whenever it is read: by its kernel
 (boot and pid namespace), pid and birth. Machines made from one image share a machine id, containers

@@ -1,7 +1,7 @@
 """Observations as columns: millions of them in tens of bytes each. Pure.
 
 Objects would take ten times as much memory, so each is made when it is asked for. What the observations
-of one trial have in common is told once, for all series.
+of one trial have in common is reported once, for all series.
 """
 
 from array import array

@@ -157,7 +157,7 @@ class TriageEntry:
 
 
 def is_like(text: str, pattern: str) -> bool:
-    """Tell whether a text is as a pattern says, where `*` stands for any text and nothing else does."""
+    """Return whether a text matches a pattern, where `*` stands for any text and nothing else does."""
     parts = (re.escape(part) for part in pattern.split("*"))
     return re.fullmatch(".*".join(parts), text, re.DOTALL) is not None
 

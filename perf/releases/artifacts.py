@@ -39,7 +39,7 @@ class _Wanted:
     label: str
     home: Path
     advice: str
-    tell: Callable[[str], None]
+    report: Callable[[str], None]
 
 
 class HasReleases(Protocol):
@@ -81,7 +81,7 @@ def find_release(system: HasReleases, version: str) -> Release:
 
 
 def fetch(
-    system: HasReleases, release: Release, *, tell: Callable[[str], None] = _say_nothing
+    system: HasReleases, release: Release, *, report: Callable[[str], None] = _say_nothing
 ) -> Artifact:
     """Return the release's artifact: a verified copy in the cache, or the first origin that has it.
 
@@ -107,7 +107,7 @@ def fetch(
         label=f"{system.name} {release.version}",
         home=cache_dir() / "releases" / system.name / release.version,
         advice=correct_it if own else name_a_copy,
-        tell=tell,
+        report=report,
     )
     try:
         wanted.home.mkdir(parents=True, exist_ok=True)
@@ -148,7 +148,7 @@ def _find_cached(wanted: _Wanted, origin: Origin) -> Artifact | None:
         artifact = _artifact(origin, directory)
         if artifact.sha256 == (_pinned(origin) or artifact.sha256):
             return artifact
-    wanted.tell(f"{wanted.label}: the cached copy is damaged; fetching it again")
+    wanted.report(f"{wanted.label}: the cached copy is damaged; fetching it again")
     shutil.rmtree(directory)
     return None
 
@@ -167,7 +167,7 @@ def _fetch_first(wanted: _Wanted, origins: Sequence[Origin]) -> Artifact:
             except downloads.OriginUnreachable as error:
                 reasons.append(f"{origin.source}: {error}")
                 then = "" if origin is origins[-1] else "; trying the next"
-                wanted.tell(f"{wanted.label}: no answer from its {origin.source} origin{then}")
+                wanted.report(f"{wanted.label}: no answer from its {origin.source} origin{then}")
                 continue
             (fresh / SUMS).write_text(_sum_files(fresh))
             artifact = _artifact(origin, fresh)
@@ -184,27 +184,27 @@ def _fetch_first(wanted: _Wanted, origins: Sequence[Origin]) -> Artifact:
 
 def _bring(wanted: _Wanted, origin: Origin, fresh: Path) -> None:
     if origin.source is Source.MAVEN:
-        wanted.tell(f"{wanted.label}: fetching its libraries with Maven (may take a minute)")
+        wanted.report(f"{wanted.label}: fetching its libraries with Maven (may take a minute)")
         if not _pinned(origin):
-            wanted.tell(f"{wanted.label}: not pinned: trusting Maven's own checksums")
-        maven.copy_libraries(origin.location.split(), fresh / "lib", tell=wanted.tell)
+            wanted.report(f"{wanted.label}: not pinned: trusting Maven's own checksums")
+        maven.copy_libraries(origin.location.split(), fresh / "lib", report=wanted.report)
     elif origin.source is Source.PATH:
         _bring_path(wanted, Path(origin.location), fresh)
     else:
         if origin.signer:
             find_gpg()  # before hundreds of megabytes come for nothing
-        wanted.tell(f"{wanted.label}: downloading {origin.location}")
+        wanted.report(f"{wanted.label}: downloading {origin.location}")
         archive = fresh.parent / origin.location.rsplit("/", 1)[1]
         if origin.signer:
-            downloads.download(origin.location, archive, tell=wanted.tell)
+            downloads.download(origin.location, archive, report=wanted.report)
             verify_signature(
-                archive, origin.checksum, origin.signer, tell=wanted.tell, work_dir=fresh.parent
+                archive, origin.checksum, origin.signer, report=wanted.report, work_dir=fresh.parent
             )
         else:
             digest = downloads.published_digest(
-                origin.checksum, tell=wanted.tell, work_dir=fresh.parent
+                origin.checksum, report=wanted.report, work_dir=fresh.parent
             )
-            downloads.download(origin.location, archive, tell=wanted.tell)
+            downloads.download(origin.location, archive, report=wanted.report)
             downloads.verify(archive, digest)
         downloads.unpack(archive, fresh)
 

@@ -39,7 +39,7 @@ def download(
     url: str,
     target: Path,
     *,
-    tell: Callable[[str], None],
+    report: Callable[[str], None],
     sleep: Callable[[float], None] = time.sleep,
 ) -> None:
     """Download `url` to `target`; a partial file is never left under its final name.
@@ -51,19 +51,19 @@ def download(
     """
     for attempt, pause_s in enumerate((*_BACK_OFF_S, None), start=1):
         try:
-            _download_once(url, target, tell)
+            _download_once(url, target, report)
         except (OSError, http.client.HTTPException) as error:
             if getattr(error, "errno", None) in _DISK_ERRORS:
                 raise
             if pause_s is None or not _may_pass(error):
                 raise OriginUnreachable(f"{url}: {_say(error)} (attempt {attempt})") from error
-            tell(f"{url}: {_say(error)}; again in {pause_s:g} s")
+            report(f"{url}: {_say(error)}; again in {pause_s:g} s")
             sleep(pause_s)
         else:
             return
 
 
-def _download_once(url: str, target: Path, tell: Callable[[str], None]) -> None:
+def _download_once(url: str, target: Path, report: Callable[[str], None]) -> None:
     part = target.with_name(f"{target.name}.part")
     request = urllib.request.Request(url, headers={"User-Agent": "knickpoint"})  # noqa: S310  see urlopen
     try:
@@ -73,13 +73,13 @@ def _download_once(url: str, target: Path, tell: Callable[[str], None]) -> None:
         ):
             total = int(answer.headers.get("Content-Length") or 0)
             done = 0
-            told = 0
+            reported = 0
             while chunk := answer.read(_CHUNK_BYTES):
                 output.write(chunk)
                 done += len(chunk)
-                if done - told >= _TELL_EVERY_BYTES:
-                    told = done
-                    tell(f"{target.name}: {_progress(done, total)}")
+                if done - reported >= _TELL_EVERY_BYTES:
+                    reported = done
+                    report(f"{target.name}: {_progress(done, total)}")
         if total and done != total:
             raise http.client.IncompleteRead(b"", total - done)
         part.replace(target)
@@ -104,7 +104,7 @@ def _say(error: Exception) -> str:
     return str(getattr(error, "reason", error)) or type(error).__name__
 
 
-def published_digest(checksum: str, *, tell: Callable[[str], None], work_dir: Path) -> str:
+def published_digest(checksum: str, *, report: Callable[[str], None], work_dir: Path) -> str:
     """Return the digest that `checksum` names: the digest itself, or the first word behind its URL.
 
     Raises:
@@ -115,7 +115,7 @@ def published_digest(checksum: str, *, tell: Callable[[str], None], work_dir: Pa
     digest = checksum
     if "://" in checksum:
         target = work_dir / "checksum"
-        download(checksum, target, tell=tell)
+        download(checksum, target, report=report)
         digest = (target.read_text(errors="replace").split() or [""])[0]
     digest = digest.lower()
     if len(digest) not in _ALGORITHM_BY_LENGTH or set(digest) - set("0123456789abcdef"):

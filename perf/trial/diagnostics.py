@@ -115,7 +115,7 @@ def _gather(name: str, windows: Sequence[Window], counters: Sequence[Counter]) -
 
 
 def _costs(phase: _Phase, payload_bytes_per_row: float) -> Iterator[Sample | Reason]:
-    if not phase.counts:  # the load ended early, which is told elsewhere
+    if not phase.counts:  # the load ended early, which is reported elsewhere
         return
     completed = phase.counts[COMPLETED_IN_WINDOW]
     if not completed:

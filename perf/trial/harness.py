@@ -82,7 +82,7 @@ class Draft:
     log_tail: str = ""
 
     def record(self, status: TrialStatus, kind: str, text: str, log_tail: str = "") -> None:
-        """Note why the trial did not complete; the first log tail is the telling one."""
+        """Note why the trial did not complete; the first log tail says most."""
         self.status = status
         self.reasons.append(Reason(kind=kind, text=text))
         self.log_tail = self.log_tail or log_tail
@@ -108,7 +108,7 @@ def run_trial(order: Order, system: System, places: Places, progress: Progress) 
     started_at, started_s = datetime.now(UTC), time.monotonic()
     end_leftovers(cluster, progress)
     check_fitness(deployment, system, cluster.nodes, cluster.clients)
-    proven = prove(deployment, name_profile(system, order.release), places.run, progress.tell)
+    proven = prove(deployment, name_profile(system, order.release), places.run, progress.report)
     staged = bundle.stage(places, order.trial)
     bundle.write_settings(staged, deployment)
     draft = Draft()
@@ -145,9 +145,9 @@ def run_trial(order: Order, system: System, places: Places, progress: Progress) 
     except ConfigError as mistake:
         draft.record(TrialStatus.FAILED, "configure-failed", str(mistake))
     except NodeDied as death:
-        draft.record(TrialStatus.INVALID, "node-died", _tell(death), death.log_tail)
+        draft.record(TrialStatus.INVALID, "node-died", _report(death), death.log_tail)
     except StepFailed as failure:
-        draft.record(TrialStatus.FAILED, f"{failure.step}-failed", _tell(failure), failure.log_tail)
+        draft.record(TrialStatus.FAILED, f"{failure.step}-failed", _report(failure), failure.log_tail)
     finally:
         _clean_up(servers, staged, draft)
     trial = drop_faulty(_trial(order, draft, started_at, time.monotonic() - started_s))
@@ -155,7 +155,7 @@ def run_trial(order: Order, system: System, places: Places, progress: Progress) 
     return trial
 
 
-def _tell(failure: StepFailed) -> str:
+def _report(failure: StepFailed) -> str:
     """Return what failed where, with the last error of the database's log if it has one."""
     error = find_error(failure.log_tail)
     return f"{failure.sentence}; the last error in the log: {error}" if error else failure.sentence

@@ -80,7 +80,7 @@ def measure(servers: Servers, deployment: Deployment) -> Iterator[LoadFindings]:
         NodeDied: a server process ended under load.
 
     """
-    workload, cluster, tell = deployment.workload, servers.cluster, servers.progress.tell
+    workload, cluster, report = deployment.workload, servers.cluster, servers.progress.report
     planned = plan_stages(workload)
     yield LoadFindings(planned=planned)
     target = servers.system.target(
@@ -92,7 +92,7 @@ def measure(servers: Servers, deployment: Deployment) -> Iterator[LoadFindings]:
         _require_answers(workload, session, cluster.release)
         if rows := offer.preload_rows:
             expected = Stored(rows=rows, payload_bytes=round(rows * row_bytes(workload)))
-            tell(f"load: {rows} rows, {expected.payload_bytes / 1e6:.1f} MB")
+            report(f"load: {rows} rows, {expected.payload_bytes / 1e6:.1f} MB")
             offer.preload()
             servers.watch()
             yield LoadFindings(faults=_compare_stored(session, expected))
@@ -104,7 +104,7 @@ def measure(servers: Servers, deployment: Deployment) -> Iterator[LoadFindings]:
         for place in range(len(workload.sequence)):
             yield from run.count(place)
         if planned:
-            tell(describe_load(workload))
+            report(describe_load(workload))
         for mix, stages in plan_loads(workload):
             yield from run.offer_planned(mix, stages)
         for phase, search in searches(workload):
@@ -225,7 +225,7 @@ class _MeasuringRun:
         """Run one phase of the sequence until all its operations are done."""
         workload = self.offer.deployment.workload
         phase = workload.sequence[place]
-        self.servers.progress.tell(describe_counted(workload, phase))
+        self.servers.progress.report(describe_counted(workload, phase))
         outcome = (yield from self._load(partial(self.offer.count, place))).outcome
         stage = counted_stage(
             phase, max(one.counted_s for one in outcome.results if one.counted_s is not None)
@@ -243,7 +243,7 @@ class _MeasuringRun:
         objective_ms = search.response_time_p99_objective_ms
         while isinstance(load := next_load(search, taken), float):
             stage = search_stage(phase, search, len(taken) + 1, load)
-            self.servers.progress.tell(
+            self.servers.progress.report(
                 f"{stage.phase}: {load:.1f} ops/s, with a p99 of at most {objective_ms:g} ms?"
             )
             mix = self.offer.deployment.workload.mix_of(phase)
@@ -252,7 +252,7 @@ class _MeasuringRun:
             yield LoadFindings(load_steps=(taken[-1],))
         text = f"{phase.name}: {load.text}"
         yield LoadFindings(answers=((phase, load),), remarks=(Reason(kind="search-ended", text=text),))
-        self.servers.progress.tell(text)
+        self.servers.progress.report(text)
 
     def _load(
         self, run: Callable[[Callable[[Edge], None], Callable[[LoadOutcome], None]], LoadOutcome]
@@ -275,7 +275,7 @@ class _MeasuringRun:
     ) -> LoadStep:
         limits = self.offer.deployment.testbed.validity
         step = judge_step(stages, found.outcome, found.windows, limits, objective_ms)
-        self.servers.progress.tell(f"{step.phase}: {step.outcome}: {step.text}")
+        self.servers.progress.report(f"{step.phase}: {step.outcome}: {step.text}")
         return step
 
     def _observe(self, looks: list[tuple[Edge, Snapshot]], edge: Edge) -> None:
@@ -287,7 +287,7 @@ class _MeasuringRun:
             raise
         if edge.is_start:
             numbers = ", ".join(map(str, edge.iterations))
-            self.servers.progress.tell(f"{edge.phase}: measure iteration {numbers}")
+            self.servers.progress.report(f"{edge.phase}: measure iteration {numbers}")
 
 
 def _combine(outcome: LoadOutcome, looks: Sequence[tuple[Edge, Snapshot]]) -> LoadFindings:

@@ -157,7 +157,7 @@ def freshen_disks(cluster: Cluster, progress: Progress) -> tuple[Fact, ...]:
         make_directory(node.remote, node.work_dir)
         found, said = freshen(node.remote, node.work_dir, policy)
         facts += found
-        progress.tell(f"{node.remote.name}: fresh disk: {'; '.join(said)}")
+        progress.report(f"{node.remote.name}: fresh disk: {'; '.join(said)}")
     return tuple(facts)
 
 
@@ -170,7 +170,7 @@ def find_full_disks(cluster: Cluster) -> tuple[Reason, ...]:
     places |= {(one.remote.name, one.engines_dir): one.remote for one in cluster.clients}
     found: dict[str, Reason] = {}
     for (name, directory), remote in places.items():
-        with suppress(StepFailed):  # what is out of reach is told as that
+        with suppress(StepFailed):  # what is out of reach is reported as that
             free_mb, place = _read_room(remote, directory)
             if free_mb < _ROOM_MB:
                 left = f"{name}: {free_mb} MB are left on {place}"

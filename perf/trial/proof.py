@@ -44,7 +44,7 @@ class Proof:
 
     servers: Servers
     target: Target
-    tell: Callable[[PromiseFinding], None]
+    report: Callable[[PromiseFinding], None]
     found: list[PromiseFinding] = field(default_factory=list)
     _stored: dict[str, Stored] = field(default_factory=dict)
 
@@ -90,7 +90,7 @@ class Proof:
 
     def _note(self, finding: PromiseFinding) -> PromiseFinding:
         self.found.append(finding)
-        self.tell(finding)
+        self.report(finding)
         return finding
 
     def _ask_sessions(self, model: Model) -> None:

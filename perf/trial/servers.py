@@ -96,7 +96,7 @@ class Servers:
         """Put the release on each node."""
         release = self.cluster.release
         for node in self.cluster.nodes:
-            self.progress.tell(f"{node.name}: install {release.system} {release.version}")
+            self.progress.report(f"{node.name}: install {release.system} {release.version}")
             with _step("install", node):
                 make_directory(node.remote, node.work_dir)
                 self.system.install(node, self.cluster)
@@ -111,7 +111,7 @@ class Servers:
         """Start all nodes, then wait until the cluster serves as a whole."""
         limit_s = self.cluster.testbed.limits.start_s
         for node in self.cluster.nodes:
-            self.progress.tell(f"{node.name}: start on {node.address} (up to {limit_s:g} s)")
+            self.progress.report(f"{node.name}: start on {node.address} (up to {limit_s:g} s)")
             with _step("start", node):
                 self.system.start(node, self.cluster)
         started_s = time.monotonic()
@@ -119,7 +119,7 @@ class Servers:
             bootstrap = self.system.bootstrap
             self._poll(bootstrap, "join the nodes", limit_s, before=self._require_started)
         self._poll(self.system.check, "wait until the cluster serves", limit_s)
-        self.progress.tell(f"cluster serves after {time.monotonic() - started_s:.0f} s")
+        self.progress.report(f"cluster serves after {time.monotonic() - started_s:.0f} s")
 
     def _require_started(self) -> None:
         """Raise StepFailed if a server that was started has ended; some are started only later."""
@@ -140,8 +140,8 @@ class Servers:
         running = dict(self.system.running_versions(self.cluster))
         wanted = self.cluster.release.version
         for node in self.cluster.nodes:
-            if (told := running.get(node.name)) != wanted:
-                runs = f"runs {told}" if told else "does not report its release"
+            if (found := running.get(node.name)) != wanted:
+                runs = f"runs {found}" if found else "does not report its release"
                 why = f"{runs}, but {wanted} was to be measured; is {node.address} another's server?"
                 raise StepFailed("version", node.name, why)
 
@@ -211,7 +211,7 @@ class Servers:
         return NodeDied(step, node.name, "its server process ended", self.tail(node))
 
     def tail(self, node: Node) -> str:
-        """Return the last lines of a node's most telling log."""
+        """Return the last lines of a node's most informative log."""
         return read_tail(node.remote, self.system.logs(node)[0])
 
     def clean_up(self, staged: Path) -> tuple[str, ...]:
@@ -253,7 +253,7 @@ class Servers:
             if not (running := find_running()):
                 return
             how = "kill" if force else "stop"
-            self.progress.tell(f"{how} {', '.join(node.name for node in running)}")
+            self.progress.report(f"{how} {', '.join(node.name for node in running)}")
             for node in running:
                 attempt(node, lambda node: self.system.stop(node, force=force))  # noqa: B023  called at once
             end_s = time.monotonic() + limit_s

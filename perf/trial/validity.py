@@ -283,7 +283,7 @@ def _is_held_up(figures: PhaseFigures) -> bool:
 def _client_faults(figures: PhaseFigures, limits: Validity) -> Iterator[Reason]:
     """Find a client that was late, busy or starved, so that times are partly its own.
 
-    Each iteration is judged by itself, and the worst of each kind is told: over all of them together,
+    Each iteration is judged by itself, and the worst of each kind is reported: over all together,
     one bad iteration of three would look like a third of one.
     """
     worst = find_worst(

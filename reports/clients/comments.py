@@ -58,7 +58,7 @@ class GitHubPullRequest:
         ):
             return self._pull().head.sha
 
-    def tell(
+    def report(
         self,
         message: Message,
         say: Callable[[str], object],
@@ -66,7 +66,7 @@ class GitHubPullRequest:
         always: bool = False,
         is_dry: bool = False,
     ) -> bool:
-        """Write, edit and minimise comments until the message is told; tell whether anything was to do.
+        """Write, edit and minimise comments until the message is there; return whether any was.
 
         Each step is said as soon as it is done: a later one may fail. A dry run only says them.
         """

@@ -44,7 +44,7 @@ def _find_night(runs: Sequence[WorkflowRun]) -> ReportedNight | None:
         if run.status == "completed" and run.conclusion in _TELLS:
             for one in run.get_artifacts():
                 if one.name.startswith(NIGHT):
-                    return ReportedNight(url=run.html_url, told_at=one.created_at)
+                    return ReportedNight(url=run.html_url, reported_at=one.created_at)
     return None
 
 

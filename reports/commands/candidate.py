@@ -127,7 +127,7 @@ def candidate(
         allowed=allowed,
         save=save,
         attributes=attribute,
-        told=_find_told(target),
+        reported=_find_reported(target),
         # Revisions by hash: branches move.
         reproduce=spell_command(context, _OF_THE_PLACE, base=span.merge_base, head=span.head_tip),
     )
@@ -186,15 +186,15 @@ def _measure(job: Job, plan: CandidatePlan, run: Callable[[Job], ComparisonFile]
     return content
 
 
-def _find_told(target: Path) -> frozenset[str]:
+def _find_reported(target: Path) -> frozenset[str]:
     """Return the comparisons that the last run told of; none if it lacked something: it is resumed."""
     path = target / COMPARISON
     try:
         content = read_comparisons(read_plain(path, MOST_BYTES), path)
     except (OSError, InputError):
         return frozenset()
-    told = (*content.comparisons, *(one.comparison for one in content.attributions))
-    return frozenset() if content.problems else frozenset(one.id for one in told)
+    reported = (*content.comparisons, *(one.comparison for one in content.attributions))
+    return frozenset() if content.problems else frozenset(one.id for one in reported)
 
 
 def write_content(target: Path, content: ComparisonFile, *, site_url: str) -> None:

@@ -41,8 +41,8 @@ _SHA = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Telling:
-    """What the options ask for, apart from what is told."""
+class CommentOptions:
+    """What the options ask for, apart from what is reported on."""
 
     name: str
     sha: str
@@ -108,7 +108,7 @@ def comment(
     pr: int,
     author: str,
     api_url: str,
-    **options: str | bool,
+    **given: str | bool,
 ) -> None:
     """Write the result to its pull request on GitHub.
 
@@ -137,21 +137,21 @@ def comment(
     path = comparison or artifact
     if sum((comparison is not None, artifact is not None, starts, failed is not None)) != 1:
         raise UsageError("give one of --comparison FILE, --artifact ZIP, --start and --failed TEXT")
-    telling = Telling(**options)  # type: ignore[arg-type]  # click checked each of them
-    if starts and not telling.has_check:
+    options = CommentOptions(**given)  # type: ignore[arg-type]  # click checked each of them
+    if starts and not options.has_check:
         raise UsageError("--start begins a check run, --no-check wants none; leave one of them out")
-    find = read_access if telling.dry_run else find_access
+    find = read_access if options.dry_run else find_access
     access = find(api_url, author)
     pull = GitHubPullRequest(access, repo=repo, number=pr) if access else None
     if path:
         try:
-            content = _accept(path, telling.sha, is_zipped=artifact is not None)
+            content = _accept(path, options.sha, is_zipped=artifact is not None)
         except (InputError, UsageError) as refusal:
-            _describe_refusal(pull, refusal, telling)
+            _describe_refusal(pull, refusal, options)
             raise
-        _tell(pull, content, telling)
+        _report(pull, content, options)
     else:
-        _tell(pull, None if starts else _fail(failed or ""), telling, is_last_resort=not starts)
+        _report(pull, None if starts else _fail(failed or ""), options, is_last_resort=not starts)
 
 
 def _accept(path: Path, sha: str, *, is_zipped: bool) -> ComparisonFile:
@@ -172,16 +172,16 @@ def _accept(path: Path, sha: str, *, is_zipped: bool) -> ComparisonFile:
 
 
 def _describe_refusal(
-    pull: GitHubPullRequest | None, refusal: InputError | UsageError, telling: Telling
+    pull: GitHubPullRequest | None, refusal: InputError | UsageError, options: CommentOptions
 ) -> None:
     """Let no check run wait for a result that was refused; without --sha nobody knows which one."""
-    if pull is None or not telling.sha:
+    if pull is None or not options.sha:
         return
     # Of a file only what is wrong with it, not where it lay.
     why = "; ".join(refusal.problems) if isinstance(refusal, InputError) else str(refusal)
     text = clean(f"the result file was refused: {why}", _MOST_REASON)
     try:
-        _tell(pull, _fail(text), telling, is_last_resort=True)
+        _report(pull, _fail(text), options, is_last_resort=True)
     except GitHubError as error:
         click.echo(str(error), err=True)
 
@@ -195,32 +195,32 @@ def _fail(text: str) -> ComparisonFile:
     )
 
 
-def _tell(
+def _report(
     pull: GitHubPullRequest | None,
     content: ComparisonFile | None,
-    telling: Telling,
+    options: CommentOptions,
     *,
     is_last_resort: bool = False,
 ) -> None:
     if pull is None:
-        _print_alone(content, telling)
+        _print_alone(content, options)
         return
     head = pull.head()
     if content is None:
-        _do_all(pull, None, start_check(telling.name, telling.sha or head, telling.site_url), telling)
+        _do_all(pull, None, start_check(options.name, options.sha or head, options.site_url), options)
         return
     if is_last_resort:
-        sha, missing = telling.sha or head, ""
+        sha, missing = options.sha or head, ""
     else:
-        sha, missing = choose_commit(content, telling.sha, head)
-    message = _compose(content, telling, sha, head)
-    if missing and telling.has_check:
+        sha, missing = choose_commit(content, options.sha, head)
+    message = _compose(content, options, sha, head)
+    if missing and options.has_check:
         click.echo(f"no check run: {missing}", err=True)
-    check = conclude_check(content, message, telling.site_url, is_last_resort=is_last_resort)
-    if telling.has_check and _comes_too_late(pull, check):
+    check = conclude_check(content, message, options.site_url, is_last_resort=is_last_resort)
+    if options.has_check and _comes_too_late(pull, check):
         click.echo("the check run has a result already: nothing is written")
         return
-    _do_all(pull, message, None if missing else check, telling)
+    _do_all(pull, message, None if missing else check, options)
 
 
 def _comes_too_late(pull: GitHubPullRequest, check: Check) -> bool:
@@ -231,7 +231,7 @@ def _comes_too_late(pull: GitHubPullRequest, check: Check) -> bool:
 
 
 def choose_commit(content: ComparisonFile, sha: str, head: str) -> tuple[str, str]:
-    """Return the commit that is told about, and why it gets no check run; nothing if it may get one.
+    """Return the commit that is reported on, and why it gets no check run; nothing if it may get one.
 
     The file is from a job that may have run a stranger's code: by its word alone, only the head of the
     pull request gets one. Otherwise it could name any commit of the repository, or pass without any.
@@ -248,44 +248,44 @@ def choose_commit(content: ComparisonFile, sha: str, head: str) -> tuple[str, st
     )
 
 
-def _compose(content: ComparisonFile, telling: Telling, sha: str, head: str) -> Message:
+def _compose(content: ComparisonFile, options: CommentOptions, sha: str, head: str) -> Message:
     return Message(
-        name=telling.name,
+        name=options.name,
         outcome=content.outcome,
         sha=sha,
         head=head,
         findings=find_findings(content),
-        text=render_comment(content, site_url=telling.site_url),
+        text=render_comment(content, site_url=options.site_url),
     )
 
 
 def _do_all(
-    pull: GitHubPullRequest, message: Message | None, check: Check | None, telling: Telling
+    pull: GitHubPullRequest, message: Message | None, check: Check | None, options: CommentOptions
 ) -> None:
     """Comment and check, each whatever becomes of the other; raise in the end what was refused."""
     tasks: list[Callable[[], None]] = []
     if message:
-        tasks.append(lambda: _comment(pull, message, telling))
-    if check and telling.has_check:
-        tasks.append(lambda: _check(pull, check, telling))
+        tasks.append(lambda: _comment(pull, message, options))
+    if check and options.has_check:
+        tasks.append(lambda: _check(pull, check, options))
     do_all(tasks)
 
 
-def _comment(pull: GitHubPullRequest, message: Message, telling: Telling) -> None:
-    if telling.dry_run:
+def _comment(pull: GitHubPullRequest, message: Message, options: CommentOptions) -> None:
+    if options.dry_run:
         click.echo(message.body)
-    say = _say_planned if telling.dry_run else click.echo
-    if pull.tell(message, say, always=telling.always, is_dry=telling.dry_run):
+    say = _say_planned if options.dry_run else click.echo
+    if pull.report(message, say, always=options.always, is_dry=options.dry_run):
         return
-    if telling.dry_run:
+    if options.dry_run:
         _say_planned("written no comment")
     else:
         click.echo("no comment needs to be written")
 
 
-def _check(pull: GitHubPullRequest, check: Check, telling: Telling) -> None:
-    done = pull.check(check, is_dry=telling.dry_run)
-    if telling.dry_run:
+def _check(pull: GitHubPullRequest, check: Check, options: CommentOptions) -> None:
+    done = pull.check(check, is_dry=options.dry_run)
+    if options.dry_run:
         _say_planned(done or "left the check run as it is")
     else:
         click.echo(done or "the check run says so already")
@@ -296,14 +296,14 @@ def _say_planned(line: str) -> None:
     click.echo(f"would have {line}", err=True)
 
 
-def _print_alone(content: ComparisonFile | None, telling: Telling) -> None:
+def _print_alone(content: ComparisonFile | None, options: CommentOptions) -> None:
     """Print what can be said without asking GitHub."""
-    check = start_check(telling.name, telling.sha, telling.site_url)
+    check = start_check(options.name, options.sha, options.site_url)
     if content:
-        sha = telling.sha or (content.head.sha if content.head else "0" * 40)
-        message = _compose(content, telling, sha, sha)
+        sha = options.sha or (content.head.sha if content.head else "0" * 40)
+        message = _compose(content, options, sha, sha)
         click.echo(message.body)
-        check = conclude_check(content, message, telling.site_url)
+        check = conclude_check(content, message, options.site_url)
     click.echo("There is no token, so GitHub was not asked what is there.", err=True)
-    if telling.has_check:
+    if options.has_check:
         _say_planned(describe_check(Create(), check))

@@ -63,12 +63,12 @@ def nightly(suite_name: str, data: Path, configs: Path | None, site_url: str) ->
         with open_history(places.history):
             pass
     except DamagedHistory as damaged:
-        replace_damaged(places, damaged, job.progress.tell)
+        replace_damaged(places, damaged, job.progress.report)
     read_results(places)
     bad: dict[str, None] = {}
     testbed = catalog.testbed(suite.testbed)
-    # From the first trial until all is told: nobody else measures beside a report, which takes all
-    # cores, nor takes a night that is just being told for one to be resumed.
+    # From the first trial until all is reported: nobody else measures beside a report, which takes all
+    # cores, nor takes a night that is just being reported for one to be resumed.
     with hold(places, job.progress, [testbed], f"the nightly of suite {suite_name}"):
         done = _measure(job, suite, bad)
         judged, trials = done.judged, done.trials
@@ -138,9 +138,9 @@ def _keep_and_judge(job: Job, bad: dict[str, None]) -> JudgedHistory:
     try:
         judged = attempt()
     except DamagedHistory as problem:
-        replace_damaged(job.places, problem, progress.tell)
+        replace_damaged(job.places, problem, progress.report)
         judged = attempt()
-    progress.tell(f"judged {len(judged.judgement.series)} series")
+    progress.report(f"judged {len(judged.judgement.series)} series")
     return judged
 
 

@@ -132,7 +132,7 @@ def notify(
     could not be sent, or there is no history to judge.
     """  # noqa: D301  \b is click's mark for "do not re-wrap"
     _check_whom(to_webhook=to_webhook, repo=repo, save=save, notices=notices)
-    # What cannot work must be known before anything is told.
+    # What cannot work must be known before anything is reported.
     address = read_address(os.environ) if to_webhook and not dry_run else ""
     access = (read_access if dry_run else find_access)(api_url, author) if repo else None
     places = Places(data)
@@ -181,25 +181,25 @@ def _read_news(places: Places, configs_root: Path, site_url: str) -> _News:
 
 
 def _describe_channel(places: Places, news: _News, address: str, *, is_dry: bool) -> None:
-    def plan(ledger: SentLog) -> tuple[SentLogUpdate, ...]:
-        found = plan_events(news.notices, ledger.told, news.find_known)
+    def plan(sent_log: SentLog) -> tuple[SentLogUpdate, ...]:
+        found = plan_events(news.notices, sent_log.sent, news.find_known)
         _say_unknown(found.unknown)
         return found.updates
 
     if is_dry:
-        batches = _in_batches(plan(SentLog(places.told)))
+        batches = _in_batches(plan(SentLog(places.sent_log)))
         for batch in batches:
             click.echo(json.dumps(_render(batch, news.site_url), indent=2, ensure_ascii=False))
         click.echo(f"would have sent {len(batches)} to the channel", err=True)
         return
     webhook = Webhook(address)
-    with open_sent_log(places.told) as ledger:
-        updates = plan(ledger)
-        ledger.write(*(one for one in updates if one.event is None))
+    with open_sent_log(places.sent_log) as sent_log:
+        updates = plan(sent_log)
+        sent_log.write(*(one for one in updates if one.event is None))
         batches = _in_batches(updates)
         for batch in batches:
             webhook.send(_render(batch, news.site_url))
-            ledger.write(*batch)
+            sent_log.write(*batch)
             for one in batch:
                 if one.event:
                     click.echo(f"sent to the channel: {one.event.kind}, {one.event.title}")
@@ -208,7 +208,7 @@ def _describe_channel(places: Places, news: _News, address: str, *, is_dry: bool
 
 
 def _in_batches(updates: Sequence[SentLogUpdate]) -> list[list[SentLogUpdate]]:
-    """Return what is told in one message each."""
+    """Return what is reported in one message each."""
     due = [one for one in updates if one.event]
     if len(due) > MOST_ALONE:
         return [due]

@@ -1,6 +1,6 @@
-"""Events: what of each incident is to be told now, given what was told before. Pure.
+"""Events: what of each incident is to be reported now, given what was reported before. Pure.
 
-An incident is told when it first shows, when it is confirmed, when it is mended and when it is
+An incident is reported when it first shows, when it is confirmed, when it is mended and when it is
 withdrawn; and again where it comes back after one of the last two. Nothing else is an event: what
 somebody decides in triage.yaml needs no message, and what was confirmed does not become new again
 because one night doubts it.
@@ -25,7 +25,7 @@ class EventKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportedIncident:
-    """What was told last of an incident, with its title and its handles at that time."""
+    """What was reported last of an incident, with its title and its handles at that time."""
 
     standing: NotificationStatus
     title: str
@@ -43,14 +43,14 @@ class IncidentEvent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SentLogUpdate:
-    """What is to be written down of an incident, once its event has been told; None: that is at once.
+    """What to write down of an incident, once its event has been reported; None: that is at once.
 
     `before` is the name under which it was told so far, empty if it was not.
     """
 
     name: str
     before: str
-    told: ReportedIncident
+    sent: ReportedIncident
     event: IncidentEvent | None
 
 
@@ -58,7 +58,7 @@ class SentLogUpdate:
 class NotificationPlan:
     """All updates in the order of the notices; `unknown` are titles of which nothing can be said.
 
-    Those were told of points that the history does not hold (any more): it may be another history.
+    Those were reported of points that the history does not hold (any more): it may be another history.
     """
 
     updates: tuple[SentLogUpdate, ...]
@@ -67,21 +67,21 @@ class NotificationPlan:
 
 def plan_events(
     notices: Sequence[Notification],
-    told: Mapping[str, ReportedIncident],
+    sent: Mapping[str, ReportedIncident],
     find_known: Callable[[], Collection[str]],
 ) -> NotificationPlan:
-    """Say what is to be told. `find_known` gives every handle that a change in the history can have."""
+    """Plan what to report. `find_known` gives every handle that a change in the history can have."""
     same = match_names(
-        {name: one.handles for name, one in told.items()},
+        {name: one.handles for name, one in sent.items()},
         [(one.name, one.handles) for one in notices],
     )
     updates = [
         update
         for notice in notices
-        if (update := _follow(notice, same.get(notice.name, ""), told)) is not None
+        if (update := _follow(notice, same.get(notice.name, ""), sent)) is not None
     ]
     gone = {
-        name: one for name, one in told.items() if name not in same.values() and one.standing.is_open
+        name: one for name, one in sent.items() if name not in same.values() and one.standing.is_open
     }
     known = find_known() if gone else ()
     current = {handle for notice in notices for handle in notice.handles}
@@ -93,10 +93,10 @@ def plan_events(
 
 
 def _follow(
-    notice: Notification, before: str, told: Mapping[str, ReportedIncident]
+    notice: Notification, before: str, sent: Mapping[str, ReportedIncident]
 ) -> SentLogUpdate | None:
-    """Say what a notice adds to what was told of it; None where nothing was and nothing is to be."""
-    last = told[before].standing if before else None
+    """Return what a notice adds to what was reported of it; None where nothing was and nothing is."""
+    last = sent[before].standing if before else None
     if last is None and not notice.standing.is_open:
         return None
     is_doubt = (
@@ -107,7 +107,7 @@ def _follow(
     return SentLogUpdate(
         name=notice.name,
         before=before,
-        told=ReportedIncident(standing=standing, title=notice.title, handles=notice.handles),
+        sent=ReportedIncident(standing=standing, title=notice.title, handles=notice.handles),
         event=IncidentEvent(kind=kind, title=notice.title, notice=notice) if kind else None,
     )
 
@@ -130,16 +130,16 @@ def _find_kind(standing: NotificationStatus, last: NotificationStatus | None) ->
 def _withdraw(
     gone: Mapping[str, ReportedIncident], known: Collection[str], current: Collection[str]
 ) -> Iterator[SentLogUpdate]:
-    """Withdraw what is no longer seen, unless it is told as a part of another incident now."""
+    """Withdraw what is no longer seen, unless it is reported as a part of another incident now."""
     for name, one in gone.items():
         if not _is_held(one, known):
             continue
         is_joined = not set(one.handles).isdisjoint(current)
-        told = ReportedIncident(
+        sent = ReportedIncident(
             standing=NotificationStatus.WITHDRAWN, title=one.title, handles=one.handles
         )
         event = IncidentEvent(kind=EventKind.WITHDRAWN, title=one.title, notice=None)
-        yield SentLogUpdate(name=name, before=name, told=told, event=None if is_joined else event)
+        yield SentLogUpdate(name=name, before=name, sent=sent, event=None if is_joined else event)
 
 
 def _is_held(one: ReportedIncident, known: Collection[str]) -> bool:

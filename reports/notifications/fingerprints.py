@@ -1,7 +1,7 @@
-"""Handles: what tells that an incident is one that was told before, though its name moved. Pure.
+"""Handles: what says that an incident is one that was reported before, though its name moved. Pure.
 
 An incident is named by its lead and its place. Both may move from night to night: another series
-tells most, or the place is found one night further. A handle is one place where one of its changes may
+says most, or the place is found one night further. A handle is one place where one of its changes may
 be, as ten hex digits of series, direction and trial. Two incidents with a handle in common are the same
 one, as an alert is the same while it moves within its location interval.
 """
@@ -54,8 +54,8 @@ def _around(index: int, earliest: int, latest: int, length: int) -> Sequence[int
 
 
 def _name(stem: str, outcome: Outcome, trial: TrialId) -> str:
-    told = f"{stem} {outcome} {trial}"
-    return hashlib.sha256(told.encode()).hexdigest()[:_DIGITS]
+    reported = f"{stem} {outcome} {trial}"
+    return hashlib.sha256(reported.encode()).hexdigest()[:_DIGITS]
 
 
 def find_all_fingerprints(series: Iterable[Series]) -> frozenset[str]:
@@ -70,14 +70,14 @@ def find_all_fingerprints(series: Iterable[Series]) -> frozenset[str]:
 
 
 def match_names(
-    told: Mapping[str, Sequence[str]], current: Sequence[tuple[str, Sequence[str]]]
+    reported: Mapping[str, Sequence[str]], current: Sequence[tuple[str, Sequence[str]]]
 ) -> Mapping[str, str]:
-    """Return, by the name of an incident now, the name under which it was told; each at most once.
+    """Return, by the name of an incident now, the name under which it was reported; each at most once.
 
     An equal name comes first; then, in the order of `current`, the one with most handles in common.
     """
-    same = {name: name for name, _ in current if name in told}
-    left = {name: frozenset(handles) for name, handles in told.items() if name not in same}
+    same = {name: name for name, _ in current if name in reported}
+    left = {name: frozenset(handles) for name, handles in reported.items() if name not in same}
     for name, handles in current:
         if name in same:
             continue

@@ -1,7 +1,7 @@
-"""What to do about the issues of a repository, from what is there and what is to be told. Pure.
+"""What to do about the issues of a repository, from what is there and what is to be reported. Pure.
 
 There is one issue for each incident. It is found by a marker in its first line and by its author, as
-anybody can write the marker; so GitHub itself remembers what was told, and a lost file doubles nothing.
+anybody can write the marker; so GitHub itself remembers what was said, and a lost file doubles nothing.
 The marker holds the handles of the incident: its name may move, and it stays the same issue.
 
 An issue that somebody closed stays closed while its incident stays open: that is a decision. One that
@@ -105,7 +105,7 @@ def plan_issues(
     scope: str,
     site_url: str = "",
 ) -> IssuePlan:
-    """Describe what to do, given all issues of the repository; nothing for what is told already.
+    """Describe what to do, given all issues of the repository; nothing for what is reported already.
 
     `find_known` gives every handle that a change in the history can have: of an issue about other
     points, which may be of another history, nothing is said.
@@ -159,13 +159,13 @@ def _follow(notice: Notification, before: _Own | None, scope: str, site_url: str
             yield Open(title=name_issue(notice), body=body)
         return
     title, body = name_issue(notice), render_issue(notice, scope=scope, site_url=site_url)
-    is_told = first_line(body) == first_line(before.issue.body) and title == before.issue.title
+    is_reported = first_line(body) == first_line(before.issue.body) and title == before.issue.title
     is_open: bool | None = None
     if standing.is_open and not before.standing.is_open and not before.issue.is_open:
         is_open = True
     if not standing.is_open and before.standing.is_open and before.issue.is_open:
         is_open = False
-    if not is_told or is_open is not None:
+    if not is_reported or is_open is not None:
         yield Change(
             number=before.issue.number,
             title=title,

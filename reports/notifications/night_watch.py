@@ -2,7 +2,7 @@
 
 A night is there once its run kept an artifact `night-…`: the workflow does so only when the night was
 told to its end, whether or not it found a regression. How the run ended says less: a regression fails
-it, and a run that measured nothing may be told by its log alone.
+it, and a run that measured nothing may be seen in its log alone.
 """
 
 import re
@@ -46,10 +46,10 @@ class NightRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportedNight:
-    """A night that was told: the page of its run, and when it kept the artifact."""
+    """A night that was reported: the page of its run, and when it kept the artifact."""
 
     url: str
-    told_at: datetime
+    reported_at: datetime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,13 +87,13 @@ class WatchFinding:
 def judge_nights(sight: Sight, now: datetime, most_hours: int) -> WatchFinding:
     """Return whether the newest night is fresh; if none is, say all that explains it."""
     night, name = sight.night, sight.workflow
-    if night and now - night.told_at <= timedelta(hours=most_hours):
+    if night and now - night.reported_at <= timedelta(hours=most_hours):
         sentence = NightRemark(
-            f"the newest night of {name} is {duration(now - night.told_at)} old:", night.url
+            f"the newest night of {name} is {duration(now - night.reported_at)} old:", night.url
         )
         return WatchFinding(workflow=name, is_fresh=True, sentence=sentence)
     last = (
-        NightRemark(f"the newest was reported {duration(now - night.told_at)} ago:", night.url)
+        NightRemark(f"the newest was reported {duration(now - night.reported_at)} ago:", night.url)
         if night
         else NightRemark(f"none of the {count(len(sight.runs), 'run')} that are known reported any")
     )

@@ -43,7 +43,7 @@ from reports.wording.wording import (
 
 
 class NotificationStatus(StrEnum):
-    """How an incident stands with those who were told of it."""
+    """How an incident stands with those who were notified of it."""
 
     PROVISIONAL = "provisional"
     CONFIRMED = "confirmed"
@@ -91,11 +91,11 @@ class StepOfStory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Notification:
-    """An incident as it is told elsewhere. All texts are plain: whoever writes them escapes them.
+    """An incident as it is reported elsewhere. All texts are plain: whoever writes them escapes them.
 
     `command` writes down a decision; empty where none is asked for. `page` is relative to the root of
     the site. `steps` are in the order of time, at least one. `handles` tell that it is the same
-    incident, though its name moved: see `telling.handles`.
+    incident, though its name moved: see `fingerprints`.
     """
 
     name: str
@@ -229,14 +229,14 @@ def _find_alert(change: ChangePoint, own: JudgedSeries) -> Alert | None:
 
 def _describe_alert(alert: Alert, series: Series) -> Iterator[StepOfStory]:
     nights = nights_of(series)
-    for number, told in (
+    for number, reported in (
         (alert.provisional_at, "Reported as suspected"),
         (alert.confirmed_at, "Reported as confirmed"),
         (alert.withdrawn_at, "Withdrawn"),
     ):
         if number is not None and not may_be_older(series, number):
             times = [one.started_at for one in series.points.occasions if one.night == nights[number]]
-            yield StepOfStory(at=max(times), text=f"{told}: {night_words(nights[number])}")
+            yield StepOfStory(at=max(times), text=f"{reported}: {night_words(nights[number])}")
 
 
 def _view_retracted(
@@ -246,7 +246,7 @@ def _view_retracted(
     before, after = points[alert.index - 1], points[alert.index]
     outcome = _outcome_of(key, rises=alert.rises)
     moved = f"{heading(series_words(key))}, {percent(alert.relative_change)}"
-    told = sorted(
+    reported = sorted(
         (_describe_first(after), *_describe_alert(alert, judged.series)), key=lambda step: step.at
     )
     return Notification(
@@ -262,7 +262,7 @@ def _view_retracted(
         advice=_ADVICE[NotificationStatus.WITHDRAWN],
         command="",
         page=f"{links.series_page(key)}#withdrawn",
-        steps=tuple(told),
+        steps=tuple(reported),
         handles=find_alert_fingerprints(judged.series, alert, outcome),
     )
 

@@ -1,4 +1,4 @@
-"""The file between judging and telling: all notices, as one machine wrote them for another to tell.
+"""The file between judging and notifying: one machine writes it, another sends what it holds.
 
 The machine that holds the history should hold no token that writes to GitHub, and the one that holds
 the token need not have the history. Whoever tells did not judge, so the file is read as hostile: by

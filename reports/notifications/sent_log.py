@@ -1,4 +1,4 @@
-"""The ledger: what a chat channel was told of each incident, in `<data>/told.json`. An edge.
+"""The sent log: what a chat channel was sent of each incident, in `<data>/told.json`. An edge.
 
 It is written after each message that was acknowledged, aside and then put in place, so it is whole or
 as it was. A process that dies between the acknowledgement and the file repeats that one message.
@@ -37,41 +37,41 @@ _FILE = TypeAdapter(_SentLogFile)
 
 
 class SentLog:
-    """What was told, by the name of the incident. Only inside of `open_sent_log`."""
+    """What was reported, by the name of the incident. Only inside of `open_sent_log`."""
 
     def __init__(self, path: Path) -> None:
         """Read it.
 
         Raises:
-            InputError: the file is none of ours, or cannot be read: what was told is not known.
+            InputError: the file is none of ours, or cannot be read: what was reported is not known.
 
         """
         self._path = path
-        self._told = _read(path)
+        self._sent = _read(path)
 
     @property
-    def told(self) -> Mapping[str, ReportedIncident]:
+    def sent(self) -> Mapping[str, ReportedIncident]:
         """What was told so far."""
-        return self._told
+        return self._sent
 
     def write(self, *updates: SentLogUpdate) -> None:
-        """Write down what was told now; nothing is written where nothing changes."""
-        told = dict(self._told)
+        """Write down what was reported now; nothing is written where nothing changes."""
+        sent = dict(self._sent)
         for update in updates:
-            told.pop(update.before, None)
-            told[update.name] = update.told
-        if told != self._told:
-            _write(self._path, told)
-            self._told = told
+            sent.pop(update.before, None)
+            sent[update.name] = update.sent
+        if sent != self._sent:
+            _write(self._path, sent)
+            self._sent = sent
 
 
 @contextmanager
 def open_sent_log(path: Path) -> Iterator[SentLog]:
-    """Read the ledger, for this process alone until the block ends.
+    """Read the sent log, for this process alone until the block ends.
 
     Raises:
         InputError: the file is none of ours, or cannot be read.
-        UsageError: another process is telling.
+        UsageError: another process is sending.
 
     """
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -97,6 +97,6 @@ def _read(path: Path) -> Mapping[str, ReportedIncident]:
         raise InputError(path, [f"{where}: {first['msg']}; {_ADVICE}"]) from error
 
 
-def _write(path: Path, told: Mapping[str, ReportedIncident]) -> None:
-    content = _FILE.dump_json(_SentLogFile(format=1, incidents=dict(sorted(told.items()))), indent=1)
+def _write(path: Path, sent: Mapping[str, ReportedIncident]) -> None:
+    content = _FILE.dump_json(_SentLogFile(format=1, incidents=dict(sorted(sent.items()))), indent=1)
     durable.write(path, content + b"\n")

@@ -21,7 +21,7 @@ from reports.wording.wording import count, moment
 MOST_TEXT = 3000
 MOST_HEADER = 150
 MOST_ALONE = 10
-"""More events than this at once are told in one message: nobody reads forty."""
+"""More events than this at once are reported in one message: nobody reads forty."""
 _MOST_FALLBACK = 1000
 _MOST_STEPS = 8
 _MOST_LINE = 240

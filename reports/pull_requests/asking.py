@@ -223,10 +223,10 @@ def say_usage(why: str = "") -> str:
 def say_started(start: Start, runs_url: str, run_url: str) -> str:
     """Describe what was started, for how long, and where to see it."""
     where = f"[this run]({run_url})" if run_url else f"[the runs of {start.workflow}]({runs_url})"
-    told = "in a comment here" if start.workflow == CANDIDATE else "in the summary of the run"
+    reported = "in a comment here" if start.workflow == CANDIDATE else "in the summary of the run"
     return (
         f"Started: {start.what}. It waits until the hosts are free. See {where}; the result is written"
-        f" {told}."
+        f" {reported}."
     )
 
 

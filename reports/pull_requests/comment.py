@@ -72,14 +72,14 @@ class CommentPart:
 
 def render_comment(content: ComparisonFile, *, site_url: str = "") -> str:
     """Write the comment, of at most 60 000 characters; `site_url` is the root of the site it links."""
-    told = summarize(content)
+    reported = summarize(content)
     site = site_url.rstrip("/") if urlsplit(site_url).scheme in {"http", "https"} else ""
-    start = f"### {_MARKS[told.outcome]} {told.badge.word}: {told.action}"
-    verdict = "\n\n".join(filter(None, (start, *_verdict(content, told, site))))
-    return _fit(verdict, tuple(_parts(content, told, site)), _describe_end(content, site))
+    start = f"### {_MARKS[reported.outcome]} {reported.badge.word}: {reported.action}"
+    verdict = "\n\n".join(filter(None, (start, *_verdict(content, reported, site))))
+    return _fit(verdict, tuple(_parts(content, reported, site)), _describe_end(content, site))
 
 
-def _verdict(content: ComparisonFile, told: Summary, site: str) -> Iterator[str]:
+def _verdict(content: ComparisonFile, reported: Summary, site: str) -> Iterator[str]:
     """Yield the headline, or a list of them, an error in its own words, and what to do."""
     (_, first), *more = list_headlines(content)
     if more:
@@ -89,13 +89,13 @@ def _verdict(content: ComparisonFile, told: Summary, site: str) -> Iterator[str]
         )
     else:
         yield f"**{escape(first, _MOST_SENTENCE)}**"
-    if told.detail:
-        yield f"> {escape(told.detail, _MOST_SENTENCE)}"
-    if told.needs_attention:
-        accept = _ACCEPT if told.outcome is Outcome.REGRESSED and content.head else ""
+    if reported.detail:
+        yield f"> {escape(reported.detail, _MOST_SENTENCE)}"
+    if reported.needs_attention:
+        accept = _ACCEPT if reported.outcome is Outcome.REGRESSED and content.head else ""
         page = f"[What to do]({_link(f'{site}/{METHOD_PAGE}#{PULL_REQUESTS_ANCHOR}')})"
         more_about = page if site else f"What to do: `{_DOCUMENTATION}` of Knickpoint."
-        yield " ".join(filter(None, (escape(told.advice, _MOST_SENTENCE), accept, more_about)))
+        yield " ".join(filter(None, (escape(reported.advice, _MOST_SENTENCE), accept, more_about)))
 
 
 def _fit(start: str, parts: Sequence[CommentPart], end: str) -> str:
@@ -131,10 +131,10 @@ def _length(text: str) -> int:
     return len(text.encode("utf-16-le")) // 2
 
 
-def _parts(content: ComparisonFile, told: Summary, site: str) -> Iterator[CommentPart]:
+def _parts(content: ComparisonFile, reported: Summary, site: str) -> Iterator[CommentPart]:
     """Yield the parts, what must be seen first; `told` is what the verdict says already."""
     results = sorted(content.comparisons, key=lambda one: WORST_FIRST.index(one.outcome))
-    yield from _alarms(content, results, told.detail)
+    yield from _alarms(content, results, reported.detail)
     yield from _table(content, results, site, is_trusted=True)
     yield from _attributions(content)
     yield from _settings(content)
@@ -148,11 +148,11 @@ def _parts(content: ComparisonFile, told: Summary, site: str) -> Iterator[Commen
 
 
 def _alarms(
-    content: ComparisonFile, results: Sequence[ComparisonResult], told: str
+    content: ComparisonFile, results: Sequence[ComparisonResult], reported: str
 ) -> Iterator[CommentPart]:
     """Say loudly what did not go as it should, and what must be known of what did."""
     problems = list(content.problems)
-    if any(quote(one) not in told for one in problems):
+    if any(quote(one) not in reported for one in problems):
         yield from _alert(
             "CAUTION",
             "Knickpoint errors, not of this change",
@@ -161,7 +161,7 @@ def _alarms(
     yield from _alert(
         "WARNING",
         "Trials that were not used",
-        (line for one in results for line in _describe_unused(one, content, told)),
+        (line for one in results for line in _describe_unused(one, content, reported)),
     )
     yield from _alert(
         "WARNING",
@@ -181,15 +181,15 @@ def _alarms(
 
 
 def _alert(kind: str, title: str, lines: Iterable[str]) -> Iterator[CommentPart]:
-    told = list(lines)
-    if len(told) > _MOST_ALARMS:
-        told[_MOST_ALARMS:] = [f"and {len(told) - _MOST_ALARMS} more like these"]
-    found = tuple(f"> - {line}" for line in told)
+    reported = list(lines)
+    if len(reported) > _MOST_ALARMS:
+        reported[_MOST_ALARMS:] = [f"and {len(reported) - _MOST_ALARMS} more like these"]
+    found = tuple(f"> - {line}" for line in reported)
     if found:
         yield CommentPart(opening=f"> [!{kind}]\n> **{title}**\n>", lines=found)
 
 
-def _describe_unused(result: ComparisonResult, content: ComparisonFile, told: str) -> Iterator[str]:
+def _describe_unused(result: ComparisonResult, content: ComparisonFile, reported: str) -> Iterator[str]:
     """Count the failed and invalid trials, with the most frequent reason in words.
 
     Both sides are told together where they have one reason. What the verdict tells is not repeated.
@@ -201,9 +201,9 @@ def _describe_unused(result: ComparisonResult, content: ComparisonFile, told: st
             if unused:
                 groups.setdefault((status, _describe_reasons(unused)), []).extend(unused)
     where = code(result.experiment, _MOST_NAME)
-    is_told = result.outcome is Outcome.INVALID and len(content.comparisons) == 1
+    is_reported = result.outcome is Outcome.INVALID and len(content.comparisons) == 1
     for (status, why), trials in groups.items():
-        if is_told and len(groups) == 1 and one_sentence(why) in told:
+        if is_reported and len(groups) == 1 and one_sentence(why) in reported:
             continue
         sides = [side for side in SIDES if any(one.side == side for one in trials)]
         names = " and ".join(escape(side_words(content, result, side), _MOST_NAME) for side in sides)
@@ -329,10 +329,10 @@ def _attributions(content: ComparisonFile) -> Iterator[CommentPart]:
 
 def _describe_effects(result: ComparisonResult) -> str:
     rows = [view_measure(each) for each in result.measures if each.is_trusted]
-    told = "; ".join(
+    reported = "; ".join(
         f"{escape(row.title, _MOST_NAME)} **{row.change}** ({row.interval})" for row in rows
     )
-    return told or escape(result.reason, _MOST_REASON)
+    return reported or escape(result.reason, _MOST_REASON)
 
 
 def _settings(content: ComparisonFile) -> Iterator[CommentPart]:
@@ -370,8 +370,8 @@ def _settings(content: ComparisonFile) -> Iterator[CommentPart]:
 
 def _records(content: ComparisonFile, results: Sequence[ComparisonResult]) -> Iterator[CommentPart]:
     """Describe of each comparison how long it took and why it ended."""
-    told = [(one, code(one.experiment, _MOST_NAME)) for one in results]
-    told += [
+    reported = [(one, code(one.experiment, _MOST_NAME)) for one in results]
+    reported += [
         (one.comparison, f"Effect of {code(knob_words(one.knob), _MOST_REASON)}")
         for one in content.attributions
     ]
@@ -381,7 +381,7 @@ def _records(content: ComparisonFile, results: Sequence[ComparisonResult]) -> It
         f"{_describe_reason(one) if len(results) > 1 else ''}"
         f"{escape(sentence(one.ended), _MOST_REASON)} Took {_describe_length(one)}, seed {one.seed}, "
         f"question {code(one.question_sha256, _SHORT_SHA)}."
-        for one, what in told
+        for one, what in reported
     ]
     if lines:
         yield _fold("Why it ended", lines)
@@ -406,20 +406,20 @@ def _fold(title: str, lines: Sequence[str], *, head: str = "") -> CommentPart:
 
 
 def _describe_end(content: ComparisonFile, site: str) -> str:
-    told = []
+    reported = []
     if content.comparisons and site:
-        told.append(_describe_pages(content.comparisons, site))
+        reported.append(_describe_pages(content.comparisons, site))
     sides = (("base", content.base), ("head", content.head))
     if revisions := [f"{name} {code(one.sha[:_SHORT_SHA])}" for name, one in sides if one]:
-        told.append(" → ".join(revisions))
+        reported.append(" → ".join(revisions))
     if content.comparisons:
         measured = (*content.comparisons, *(one.comparison for one in content.attributions))
         trials = count(sum(len(one.trials) for one in measured), "trial")
-        told.append(f"{trials} in {_describe_length(*measured)}")
-    told.append(f"Knickpoint {escape(content.knickpoint, _MOST_NAME)}")
+        reported.append(f"{trials} in {_describe_length(*measured)}")
+    reported.append(f"Knickpoint {escape(content.knickpoint, _MOST_NAME)}")
     caveats = dict.fromkeys(one.caveat for one in content.comparisons if one.caveat)
-    told += [escape(one, _MOST_REASON) for one in list(caveats)[:_MOST_LISTED]]
-    return f"<sub>{' · '.join(told)}</sub>"
+    reported += [escape(one, _MOST_REASON) for one in list(caveats)[:_MOST_LISTED]]
+    return f"<sub>{' · '.join(reported)}</sub>"
 
 
 def _describe_pages(results: Sequence[ComparisonResult], site: str) -> str:
@@ -428,9 +428,9 @@ def _describe_pages(results: Sequence[ComparisonResult], site: str) -> str:
     if len(pages) == 1:
         return f"[Every trial, with charts]({pages[0]})"
     named_pages = zip(results[:_MOST_LISTED], pages, strict=False)
-    told = ", ".join(f"[{escape(one.experiment, _MOST_NAME)}]({page})" for one, page in named_pages)
+    reported = ", ".join(f"[{escape(one.experiment, _MOST_NAME)}]({page})" for one, page in named_pages)
     more = len(pages) - _MOST_LISTED
-    return f"Every trial, with charts: {told}{f' and {more} more' if more > 0 else ''}"
+    return f"Every trial, with charts: {reported}{f' and {more} more' if more > 0 else ''}"
 
 
 def _link(url: str) -> str:

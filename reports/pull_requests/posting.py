@@ -1,4 +1,4 @@
-"""What to do about the comment and the check run, from what is there and what is to be told. Pure.
+"""What to do about the comment and the check run, from what is there and what is to be reported. Pure.
 
 One comment is kept per pull request and name ("sticky"). It is found by a marker in its first line, and
 by its author: anybody can write the marker. An edit sends no mail, so a state that got worse, or a
@@ -58,7 +58,7 @@ class Existing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
-    """What is to be told: `text` (Markdown) about the commit `sha`, under a name.
+    """What is to be reported: `text` (Markdown) about the commit `sha`, under a name.
 
     `head` is the head of the pull request now; where it is another commit, the comment says so.
     `findings` names each thing that somebody must act on, as `find_findings` does.
@@ -88,9 +88,9 @@ class Message:
         )
         text = f"{warning}{self.text}"
         digest = hashlib.sha256(text.encode()).hexdigest()[:16]
-        told = ".".join(_shorten(self.findings))
+        reported = ".".join(_shorten(self.findings))
         return (
-            f"<!-- knickpoint:{self.name} state={self.state} sha={self.sha} findings={told}"
+            f"<!-- knickpoint:{self.name} state={self.state} sha={self.sha} findings={reported}"
             f" content={digest} -->\n{text}"
         )
 
@@ -141,7 +141,7 @@ def find_own(comments: Sequence[Existing], name: str, author: str) -> tuple[Exis
 def plan_comment(
     own: Sequence[Existing], message: Message, *, always: bool = False
 ) -> tuple[Step, ...]:
-    """Describe what to do, given our comments under this name, oldest first; nothing if all is told.
+    """Describe what to do, given our comments under this name, oldest first; nothing if all is said.
 
     The newest comment is kept, all others are minimised: two runs at the same time may have left two.
     Only while the newest cannot judge does the last finding before it stay visible, too. What somebody
@@ -149,11 +149,11 @@ def plan_comment(
     about the head.
     """
     visible = [one for one in own if not one.is_minimised]
-    told = _read_marker(own[-1].body) if own else {}
-    is_told = bool(own) and first_line(own[-1].body) == first_line(message.body)
-    if is_told or told.get("sha") == message.head != message.sha:
+    reported = _read_marker(own[-1].body) if own else {}
+    is_reported = bool(own) and first_line(own[-1].body) == first_line(message.body)
+    if is_reported or reported.get("sha") == message.head != message.sha:
         earlier = [one for one in visible if one is not own[-1]]
-        return _fold(earlier, keep_finding=told.get("state") == Outcome.INVALID)
+        return _fold(earlier, keep_finding=reported.get("state") == Outcome.INVALID)
     if not visible:
         silent = message.outcome is Outcome.UNCHANGED and not always
         return () if silent else (Post(body=message.body),)
@@ -171,8 +171,8 @@ def _fold(visible: Sequence[Existing], *, keep_finding: bool) -> tuple[Minimise,
 
 
 def _is_news(message: Message, before: Existing) -> bool:
-    told = set(_read_marker(before.body).get("findings", "").split("."))
-    is_found = not set(_shorten(message.findings)) <= told
+    reported = set(_read_marker(before.body).get("findings", "").split("."))
+    is_found = not set(_shorten(message.findings)) <= reported
     return is_found or _SEVERITY[message.state] > _severity(before)
 
 
@@ -194,8 +194,8 @@ def _find_findings(result: ComparisonResult) -> Iterator[str]:
 def _shorten(findings: Sequence[str]) -> list[str]:
     """Return each as a short hash; of too many, one of all of them, so that any other set is news."""
     texts = sorted(set(findings))
-    told = texts if len(texts) <= _MOST_FINDINGS else ["\n".join(texts)]
-    return sorted(hashlib.sha256(one.encode()).hexdigest()[:8] for one in told)
+    reported = texts if len(texts) <= _MOST_FINDINGS else ["\n".join(texts)]
+    return sorted(hashlib.sha256(one.encode()).hexdigest()[:8] for one in reported)
 
 
 def _read_marker(body: str) -> dict[str, str]:
@@ -270,8 +270,8 @@ def plan_check(runs: Sequence[ExistingRun], check: Check) -> Create | CheckUpdat
         return Create()
     if check.conclusion is None:
         return None if newest.conclusion is None else Create()
-    is_told = _says(newest, check) or has_result(runs, check)
-    return None if is_told else CheckUpdate(newest.id)
+    is_reported = _says(newest, check) or has_result(runs, check)
+    return None if is_reported else CheckUpdate(newest.id)
 
 
 def describe_check(plan: Create | CheckUpdate | None, check: Check) -> str:

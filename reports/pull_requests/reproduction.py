@@ -45,8 +45,11 @@ def _describe_sides(result: ComparisonResult, content: ComparisonFile) -> str:
     pairs = list(zip(before, after, strict=True))
     differing = ", ".join(f"{one} → {other}" for one, other in pairs if one != other)
     shared = ", ".join(one for one, other in pairs if one == other and one)
-    told = (f"{sides}: {differing}" if differing else "", f"on both sides: {shared}" if shared else "")
-    return f"- {'; '.join(filter(None, told))}"
+    reported = (
+        f"{sides}: {differing}" if differing else "",
+        f"on both sides: {shared}" if shared else "",
+    )
+    return f"- {'; '.join(filter(None, reported))}"
 
 
 def _list_parts(side: SideRecord) -> tuple[str, ...]:

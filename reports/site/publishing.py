@@ -179,7 +179,7 @@ def _inherit(place: Path, room: Path) -> None:
 
 
 def _stands_in(made: Path, place: Path, stand_in: Path, kept: Collection[str], marker: str) -> bool:
-    """Exchange the site with a stand-in, which is the whole new site; tell whether that can be."""
+    """Exchange the site with a stand-in, which is the whole new site; return whether that can be."""
     try:
         _link_all(made, place, stand_in, kept)
         (stand_in / MARKER).write_text(marker)

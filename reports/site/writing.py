@@ -147,7 +147,7 @@ def _acquire(place: Path, progress: Progress) -> AbstractContextManager[object]:
     try:
         return lock.acquire(timeout=0)
     except Timeout:
-        progress.tell(f"site: another report writes {place}; this one waits for it")
+        progress.report(f"site: another report writes {place}; this one waits for it")
     try:
         return lock.acquire(timeout=_WAIT_S)
     except Timeout:
@@ -263,14 +263,14 @@ def _make(
             same += one.versions
     done, size = 0, sum(part.files for part in todo)
 
-    def tell(place: int) -> None:
+    def report(place: int) -> None:
         nonlocal done
         done += todo[place].files
         progress.report_sometimes(f"site: {done:,} of {size:,} pages and their data made")
 
     make = partial(_make_part, aside=aside, known=known)
     kept: dict[str, Known] = {}
-    for unchanged, made in work_through(make, todo, tell, is_small=size <= _SMALL):
+    for unchanged, made in work_through(make, todo, report, is_small=size <= _SMALL):
         same += unchanged
         kept |= made
     for path in same:

@@ -80,7 +80,7 @@ def is_trouble(trial: TrialHead) -> bool:
 
 
 def view_left_out(left_out: Sequence[LeftOut]) -> tuple[Attention, ...]:
-    """Tell of each bundle that the history lacks and cannot take, then of all the others at once."""
+    """Report each bundle that the history lacks and cannot take, then all the others at once."""
     sound = [one.name for one in left_out if not one.fault]
     others = f" and {len(sound) - 1:,} more" if len(sound) > 1 else ""
     rest = Attention(
@@ -180,7 +180,7 @@ def view_withdrawals(judgement: Judgement, by_id: Mapping[TrialId, TrialHead]) -
             badge=WITHDRAWN_BADGE,
             subject=f"{experiment_of(judged, by_id)}: {series_words(judged.series.key)}",
             page=f"{links.series_page(judged.series.key)}#withdrawn",
-            text=f"Reported as {row.state.word.lower()} {row.told} ({row.change}, {row.between}), "
+            text=f"Reported as {row.state.word.lower()} {row.reported} ({row.change}, {row.between}), "
             f"retracted in {row.withdrawn}: later points do not confirm it.",
             is_faded=True,
         )
@@ -213,7 +213,7 @@ def view_series_resets(judgement: Judgement, tonight: Iterable[TrialHead]) -> tu
 
 
 def view_expired(triage: Iterable[TriageEntry], today: date) -> tuple[Attention, ...]:
-    """Describe of each triage entry that no longer holds: what it covered is told again."""
+    """Describe of each triage entry that no longer holds: what it covered is reported again."""
     return tuple(
         Attention(
             badge=EXPIRED_BADGE,

@@ -45,9 +45,9 @@ from reports.wording.wording import (
 )
 
 WITHDRAWN_FOR_NIGHTS = 7
-"""Whoever was told of a change hears that it is gone, also after a week away."""
+"""Whoever was notified of a change hears that it is gone, also after a week away."""
 TYPICAL = "p50"
-"""The statistic of a canary that tells most; the others say how far its rounds lay apart."""
+"""The statistic of a canary that says most; the others say how far its rounds lay apart."""
 _DIGEST = re.compile(r"[0-9a-f]{8,}")
 
 
@@ -111,12 +111,12 @@ class ScatterRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetractedRow:
-    """One alert that was told and is no longer seen."""
+    """One alert that was reported and is no longer seen."""
 
     between: str
     change: str
     state: Badge
-    told: str
+    reported: str
     withdrawn: str
 
 
@@ -148,7 +148,7 @@ def by_change(incidents: Iterable[Incident]) -> Mapping[tuple[SeriesKey, int], I
 def say_probability(change: ChangePoint, changes: Iterable[ChangePoint], settings: Detection) -> str:
     """Write the p-value of one of the changes of a series, and of which criterion it is, if by ranks.
 
-    Of both criteria, that of the size and that of the ranks, the weaker one's is told.
+    Of both criteria, that of the size and that of the ranks, the weaker one's is reported.
     """
     places = [one.index for one in changes]
     start = max((at for at in places if at < change.index), default=0)
@@ -197,12 +197,12 @@ def _view_change(
 
 def _explain(incident: Incident, changed: ChangedSettings) -> tuple[str, ...]:
     """Return what else may explain a change, then what the testbed's own series say."""
-    telling = [one for one in incident.evidence if one.follows or not is_canary(one.key)]
-    silent = [one for one in incident.evidence if one not in telling]
+    decisive = [one for one in incident.evidence if one.follows or not is_canary(one.key)]
+    silent = [one for one in incident.evidence if one not in decisive]
     return (
         *((sentence(say_price(incident.price_move)),) if incident.price_move else ()),
         *(sentence(say_explanation(one, incident, changed)) for one in incident.explanations),
-        *(sentence(f"{name_watch(one.key)}: {evidence_words(one)}") for one in telling),
+        *(sentence(f"{name_watch(one.key)}: {evidence_words(one)}") for one in decisive),
         *((f"Canaries: {count_silent(silent)}.",) if silent else ()),
     )
 
@@ -374,8 +374,8 @@ def view_retracted(
             between=name_span(points[alert.index - 1], points[alert.index]),
             change=percent(alert.relative_change),
             state=STATE_BADGES[alert.state],
-            told=f"{'by' if may_be_older(judged.series, alert.told_at) else 'in'} "
-            f"{night_words(nights[alert.told_at])}",
+            reported=f"{'by' if may_be_older(judged.series, alert.reported_at) else 'in'} "
+            f"{night_words(nights[alert.reported_at])}",
             withdrawn=night_words(nights[withdrawn_at]),
         )
         for withdrawn_at, alert in sorted(gone, key=lambda item: -item[0])

@@ -96,7 +96,7 @@ def experiment_anchor(name: str, shape: str) -> str:
 
 
 def testbed_page(name: str) -> str:
-    """Return the path of the page of a testbed; without a name, of the one that tells of all."""
+    """Return the path of the page of a testbed; without a name, of the one that is about all."""
     return f"testbed-{_stem(name, name)}.html" if name else TESTBED_PAGE
 
 

@@ -60,7 +60,7 @@ def escape(text: str, most: int = 0) -> str:
 def code(text: str, most: int = 0) -> str:
     """Write text as inline code, as it is; in a table, too.
 
-    With back-ticks or pipes in it, it is told by its element: what escapes them in a cell is shown
+    With back-ticks or pipes in it, it is marked by its element: what escapes them in a cell is shown
     outside of one.
     """
     shown = clean(text, most)

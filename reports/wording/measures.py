@@ -117,7 +117,7 @@ def _detectable_words(detectable: float | None) -> str:
 
 
 def weight(result: MeasureResult) -> float:
-    """Return how many times the relevant change a measure moved: what is told first."""
+    """Return how many times the relevant change a measure moved: what is reported first."""
     effect = result.effect
     if effect is None or not isfinite(effect.relative_change) or result.relevant_change <= 0:
         return 0.0

@@ -9,14 +9,14 @@ from statistics import median
 
 from analysis.detection.noise import Noise
 from analysis.judging.judgement import Detectable, JudgedSeries
-from analysis.judging.standing import find_told, list_confirmable
+from analysis.judging.standing import find_reported, list_confirmable
 from reports.wording.wording import NOTHING, at_least, count, quantity, share
 
 _FEWEST_NIGHTS = 3
 """That confirm a change where enough points lie before it; a column of pages is called by them."""
 
 _MUCH = 1.5
-"""Times the noise of the series: the scatter of a level from which on it is told beside it."""
+"""Times the noise of the series: the scatter of a level from which on it is reported beside it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,8 +40,8 @@ class Sensitivity:
 
 def view_sensitivity(judged: JudgedSeries) -> Sensitivity:
     """Describe how small a change could have been seen in a series."""
-    noise, told = judged.newest_noise, find_told(judged.detectable)
-    if noise is None or told is None:
+    noise, reported = judged.newest_noise, find_reported(judged.detectable)
+    if noise is None or reported is None:
         return Sensitivity(
             brief=NOTHING,
             text="How small a change could be seen is not known: too few points, or no scatter at all.",
@@ -52,7 +52,7 @@ def view_sensitivity(judged: JudgedSeries) -> Sensitivity:
     floor = share(noise.floor)
     metric = judged.series.key.metric
     return Sensitivity(
-        brief=_view_briefly(told),
+        brief=_view_briefly(reported),
         text=f"{_describe_scatter(judged, noise)} Detectable: {_list_nights(confirmable)}.",
         floor=floor,
         rows=tuple(
@@ -69,10 +69,10 @@ def view_sensitivity(judged: JudgedSeries) -> Sensitivity:
 def summarize_sensitivity(series: Sequence[JudgedSeries]) -> str:
     """Describe how small a change could have been seen in half of the series."""
     known = sorted(
-        told.relative_change
+        reported.relative_change
         for judged in series
-        for told in [find_told(judged.detectable)]
-        if told is not None
+        for reported in [find_reported(judged.detectable)]
+        if reported is not None
     )
     if not known:
         return "How small a change would be noticed is not known yet: too few points to know the noise."
@@ -102,6 +102,8 @@ def _list_nights(detectable: Sequence[Detectable]) -> str:
     )
 
 
-def _view_briefly(told: Detectable) -> str:
-    effect = at_least(told.relative_change)
-    return effect if told.nights == _FEWEST_NIGHTS else f"{effect} ({count(told.nights, 'night')})"
+def _view_briefly(reported: Detectable) -> str:
+    effect = at_least(reported.relative_change)
+    return (
+        effect if reported.nights == _FEWEST_NIGHTS else f"{effect} ({count(reported.nights, 'night')})"
+    )

@@ -87,8 +87,8 @@ def list_headlines(content: ComparisonFile) -> tuple[tuple[Outcome | None, str],
     A line that is of no single comparison has no outcome. Each has at most 15 words.
     """
     if not content.comparisons:
-        told = summarize(content)
-        return ((told.outcome, told.sentence),)
+        summary = summarize(content)
+        return ((summary.outcome, summary.sentence),)
     results = _sort(content)
     found: list[tuple[Outcome | None, str]] = [
         (one.outcome, _summarize_result(one, content).sentence) for one in results[:_MOST_LINES]
@@ -109,9 +109,9 @@ def list_headlines(content: ComparisonFile) -> tuple[tuple[Outcome | None, str],
 
 def headline(content: ComparisonFile, badge: Badge | None = None) -> str:
     """Return verdict and action in one line of plain text; whoever makes it markup must escape it."""
-    told = summarize(content)
+    summary = summarize(content)
     lines = " ".join(text for _, text in list_headlines(content))
-    return clean(f"{(badge or told.badge).word}, {told.action}: {lines}", _MOST_HEADLINE)
+    return clean(f"{(badge or summary.badge).word}, {summary.action}: {lines}", _MOST_HEADLINE)
 
 
 def summarize_result(result: ComparisonResult) -> Summary:
@@ -390,7 +390,7 @@ def _describe_measure(result: MeasureResult, name: str) -> str:
         return f"{name} within ±{row.relevant}"
     if result.outcome in {Outcome.UNDECIDED, Outcome.UNCHANGED}:
         return f"{name} ({row.interval})"
-    # A real change may still be too small to act on: it is told with what would be enough.
+    # A real change may still be too small to act on: it is reported with what would be enough.
     is_small = abs(effect.relative_change) < result.relevant_change
     return f"{name} {row.change}{f' (below the relevant {row.relevant})' if is_small else ''}"
 

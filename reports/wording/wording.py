@@ -32,7 +32,7 @@ _PERCENT = re.compile(r"(?<=\d) ?%(?!\w)")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Badge:
-    """A state told three ways: a kind for colour, a symbol, and a word. Never by colour alone."""
+    """A state shown three ways: a kind for colour, a symbol, and a word. Never by colour alone."""
 
     kind: str
     symbol: str

@@ -67,10 +67,10 @@ def make_runner(tmp_path: Path, origin: Origin, forge: Forge, ready: Path) -> Ru
 
 
 @pytest.fixture
-def tell(make_runner: RunnerMaker) -> Callable[..., Done]:
+def report(make_runner: RunnerMaker) -> Callable[..., Done]:
     """Return `tell(run, head, **changes)`: `comment`, after that run of `candidate` on that head."""
 
-    def tell(run: int, head: str, **changes: str) -> Done:
+    def report(run: int, head: str, **changes: str) -> Done:
         title = changes.pop("display_title", f"candidate of pull request 7 at {head}")
         return make_runner().run(
             "comment.yml",
@@ -79,4 +79,4 @@ def tell(make_runner: RunnerMaker) -> Callable[..., Done]:
             variables={"KNICKPOINT_SITE_URL": "https://perf.example/site"},
         )
 
-    return tell
+    return report

@@ -25,12 +25,12 @@ def ask(make_runner: Callable[..., Runner], forge: Forge) -> Ask:
 
 
 @pytest.mark.slow
-def test_who_may_write_has_a_pull_request_measured_and_told(
+def test_who_may_write_has_a_pull_request_measured_and_reported(
     origin: Origin,
     forge: Forge,
     ask: Ask,
     make_runner: Callable[..., Runner],
-    tell: Callable[..., Done],
+    report: Callable[..., Done],
 ) -> None:
     forge.head = head = origin.propose(HARMLESS, branch="commented")
     forge.roles["alice"] = "write"
@@ -46,8 +46,8 @@ def test_who_may_write_has_a_pull_request_measured_and_told(
     measured = runner.run("candidate.yml", "workflow_dispatch", {"inputs": sent["inputs"]})
     assert measured.jobs == {"admit": "success", "measure": "success"}, measured.log
     assert "Nothing to measure" in measured.summary
-    told = tell(runner.next_run, head, event="workflow_dispatch")
-    assert told.jobs == {"comment": "success"}, told.log
+    reported = report(runner.next_run, head, event="workflow_dispatch")
+    assert reported.jobs == {"comment": "success"}, reported.log
     (check,) = forge.runs.values()
     assert (check["head_sha"], check["conclusion"]) == (head, "success")
 

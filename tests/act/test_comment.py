@@ -13,7 +13,7 @@ from analysis.comparing.results import write_comparisons
 
 HEAD = "0123456789abcdef0123456789abcdef01234567"
 TITLE = f"candidate of pull request 7 at {HEAD}"
-Tell = Callable[..., Done]
+Report = Callable[..., Done]
 
 
 @pytest.mark.slow
@@ -26,8 +26,10 @@ Tell = Callable[..., Done]
         "candidate of pull request 7 at main",
     ],
 )
-def test_a_title_that_candidate_does_not_write_is_refused(forge: Forge, tell: Tell, title: str) -> None:
-    done = tell(5, HEAD, display_title=title)
+def test_a_title_that_candidate_does_not_write_is_refused(
+    forge: Forge, report: Report, title: str
+) -> None:
+    done = report(5, HEAD, display_title=title)
     assert done.jobs == {"comment": "failure"}, done.log
     assert forge.asked == []
     assert not Path("/tmp/owned").exists()  # noqa: S108  what the first title asks for
@@ -45,17 +47,17 @@ def test_a_title_that_candidate_does_not_write_is_refused(forge: Forge, tell: Te
     ids=str,
 )
 def test_a_run_of_anything_else_is_not_looked_at(
-    forge: Forge, tell: Tell, change: dict[str, str]
+    forge: Forge, report: Report, change: dict[str, str]
 ) -> None:
-    done = tell(5, HEAD, **change)
+    done = report(5, HEAD, **change)
     assert (done.code, done.jobs) == (0, {}), done.log
     assert forge.asked == []
 
 
 @pytest.mark.slow
-def test_a_run_without_a_result_is_told_as_our_failure(forge: Forge, tell: Tell) -> None:
+def test_a_run_without_a_result_is_reported_as_our_failure(forge: Forge, report: Report) -> None:
     forge.head = HEAD
-    done = tell(5, HEAD, conclusion="cancelled")
+    done = report(5, HEAD, conclusion="cancelled")
     assert done.jobs == {"comment": "success"}, done.log
     (check,) = forge.runs.values()
     assert (check["status"], check["conclusion"]) == ("completed", "failure")
@@ -82,12 +84,12 @@ def make_zip(path: Path, files: dict[str, bytes]) -> None:
     ids=["a way out", "a second file", "a bomb", "about another commit"],
 )
 def test_a_hostile_result_is_refused_and_the_check_says_so(
-    forge: Forge, tell: Tell, files: dict[str, bytes]
+    forge: Forge, report: Report, files: dict[str, bytes]
 ) -> None:
     forge.head = HEAD
     whole = {name: content or b" " * 900_000_000 for name, content in files.items()}
     make_zip(forge.store / "5/comparison.zip", whole)
-    done = tell(5, HEAD)
+    done = report(5, HEAD)
     assert done.jobs == {"comment": "failure"}, done.log
     assert done.steps["Report the result"] == "failure"
     assert forge.leaked == []

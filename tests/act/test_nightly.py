@@ -19,7 +19,7 @@ WORKFLOW = Path(__file__).parents[2] / ".github/workflows/nightly.yml"
 
 @pytest.mark.slow
 @pytest.mark.real
-def test_a_scheduled_night_is_measured_told_published_and_seen(
+def test_a_scheduled_night_is_measured_reported_published_and_seen(
     make_runner: Callable[..., Runner], forge: Forge
 ) -> None:
     runner = make_runner(is_prepared=False)
@@ -80,7 +80,7 @@ def record_run(forge: Forge, number: int) -> events.JSON:
 
 
 @pytest.mark.slow
-def test_where_no_night_was_told_the_watchdog_fails_and_opens_an_issue(
+def test_where_no_night_was_reported_the_watchdog_fails_and_opens_an_issue(
     make_runner: Callable[..., Runner], forge: Forge
 ) -> None:
     forge.flows["nightly.yml"] = []

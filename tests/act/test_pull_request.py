@@ -18,13 +18,13 @@ SLOWER = {DEFAULT: (f"{WINDOW}: 2ms", f"{WINDOW}: 100ms")}
 
 @pytest.mark.slow
 @pytest.mark.real
-def test_a_slower_configuration_is_measured_and_told(
-    origin: Origin, forge: Forge, make_runner: Callable[..., Runner], tell: Callable[..., Done]
+def test_a_slower_configuration_is_measured_and_reported(
+    origin: Origin, forge: Forge, make_runner: Callable[..., Runner], report: Callable[..., Done]
 ) -> None:
     head = origin.propose(SLOWER, branch="slower")
     forge.head = head
     runner = make_runner()
-    begun = tell(runner.next_run + 1, head, action="in_progress")
+    begun = report(runner.next_run + 1, head, action="in_progress")
     assert begun.code == 0, begun.log
     (check,) = forge.runs.values()
     assert (check["head_sha"], check["status"]) == (head, "in_progress")
@@ -46,8 +46,8 @@ def test_a_slower_configuration_is_measured_and_told(
     assert content.head is not None
     assert content.head.sha == head
 
-    told = tell(runner.next_run, head, conclusion="failure")
-    assert told.code == 0, told.log
+    reported = report(runner.next_run, head, conclusion="failure")
+    assert reported.code == 0, reported.log
     assert forge.leaked == []
     (comment,) = forge.shown
     assert "cassandra-single-write" in comment
@@ -58,5 +58,5 @@ def test_a_slower_configuration_is_measured_and_told(
     assert check["name"] == "knickpoint / candidate"
     # Told twice, nothing changes: GitHub may run a workflow again.
     before = dict(forge.comments)
-    assert tell(runner.next_run, head, conclusion="failure").code == 0
+    assert report(runner.next_run, head, conclusion="failure").code == 0
     assert forge.comments == before

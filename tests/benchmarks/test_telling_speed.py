@@ -1,4 +1,4 @@
-"""How fast a large history is told: whole, after one more night, after nothing. No time is asserted.
+"""How fast a large history is reported: whole, after one night, after nothing. No time is asserted.
 
 KNICKPOINT_BENCH_SITE=1000x1000 is the size of the goals (docs/reports.md), series × nights; it takes
 a quarter of an hour. KNICKPOINT_BENCH_ROUNDS is how often each is measured.
@@ -27,7 +27,7 @@ def show(text: str) -> None:
     sys.stdout.write(f"{text}\n")
 
 
-def tell(places: Places, nights: int) -> dict[str, float]:
+def report(places: Places, nights: int) -> dict[str, float]:
     """Judge and tell in a process of its own."""
     output, peak_mb = run([sys.executable, str(TELL), str(places.data), str(nights)])
     return {**json.loads(output.splitlines()[-1]), "peak_mb": peak_mb}
@@ -74,12 +74,12 @@ def test_tell_a_large_history(
     for number in range(rounds):
         if places.site.exists():
             (places.site / ".knickpoint-site").write_text("{}")  # nothing is known: all is made
-        whole.append(tell(places, nights + number))
-        again.append(tell(places, nights + number))
+        whole.append(report(places, nights + number))
+        again.append(report(places, nights + number))
         grow(places, Size(series, nights + number + 1), first=nights + number)
-        grown.append(tell(places, nights + number + 1))
+        grown.append(report(places, nights + number + 1))
     benchmark.extra_info |= {"whole": whole, "again": again, "grown": grown}
-    benchmark.pedantic(tell, args=(places, nights + rounds), rounds=1)
+    benchmark.pedantic(report, args=(places, nights + rounds), rounds=1)
     with capsys.disabled():
         show(f"\n{series:,} series of {nights:,} nights, {nights * series // PER_EXPERIMENT:,} trials")
         say("everything", whole)

@@ -34,7 +34,7 @@ def mongo_peer() -> Iterator[tuple[str, int]]:
     It is mongo-java-server, an emulator: it proves our use of the driver, and nothing about MongoDB.
     It enforces no write concern and ignores the time-series option.
     """
-    java = find_java((17, 11), tell=print).path
+    java = find_java((17, 11), report=print).path
     program = Path(__file__).parents[1] / "peers" / "Run.java"
     classes = compile_peer(java, program, fetch_jars("mongo-java-server", _PEER_JARS))
     with socket.socket() as probe:

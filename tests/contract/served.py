@@ -69,7 +69,7 @@ def deploy(
     )
     cluster = Cluster(
         release=release,
-        artifact=fetch(system, release, tell=print),
+        artifact=fetch(system, release, report=print),
         nodes=nodes,
         topology=Topology(name="test", description="test", servers=len(nodes)),
         testbed=testbed,

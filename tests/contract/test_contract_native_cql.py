@@ -314,8 +314,8 @@ def test_a_guarded_server_lets_in_who_it_knows_and_says_so_to_others(
             assert said.startswith(f"access failed on {BESIDE}:9042: the server "), said
             assert said == refused("python", wrong)
         stranger = make_authority(tmp_path / "stranger", "stranger")
-        told = refused("native", Access(tls=Tls(ca_file=str(stranger.certificate))))
-        assert f"not signed by tls.ca_file {stranger.certificate}" in told
+        reported = refused("native", Access(tls=Tls(ca_file=str(stranger.certificate))))
+        assert f"not signed by tls.ca_file {stranger.certificate}" in reported
         assert "cannot connect" in refused("native", None)
 
 

@@ -1,7 +1,7 @@
 """What every engine promises, whichever database it speaks to: asked where the truth was planted.
 
 Each engine offers loads to null servers that speak CQL or MongoDB's protocol, keep a record of their
-own and do what they are told: answer late, refuse, stay silent, stall, change a row. What engines
+own and do what they are asked: answer late, refuse, stay silent, stall, change a row. What engines
 promise on a real database is asked in test_engine_contract_real.py.
 """
 
@@ -101,10 +101,10 @@ def _spec(stand: Stand, node: Node) -> LoadSpec:
 
 
 def _do(
-    stand: Stand, told: Behaviour, change: Callable[[LoadSpec], LoadSpec], engines: int = 1
+    stand: Stand, reported: Behaviour, change: Callable[[LoadSpec], LoadSpec], engines: int = 1
 ) -> tuple[LoadOutcome, Deeds]:
     """Let engines do something to one server; give what they report, and what that did."""
-    with stand.serve("served", [told]) as nodes:
+    with stand.serve("served", [reported]) as nodes:
         spec = replace(change(_spec(stand, nodes[0])), engine_count=engines)
         specs = [
             replace(spec, engine_index=index, output_dir=str(stand.directory / f"engine-{index}"))
@@ -155,8 +155,8 @@ def _reading(operations: int) -> Callable[[LoadSpec], LoadSpec]:
 def test_each_operation_ends_in_the_one_counter_that_was_planted(
     make_stand: MakeStand, engine: str, dialect: Dialect
 ) -> None:
-    told = Behaviour(refuse_every=7, never_answer_every=90)
-    outcome, deeds = _do(make_stand(engine, dialect), told, _counting(400))
+    reported = Behaviour(refuse_every=7, never_answer_every=90)
+    outcome, deeds = _do(make_stand(engine, dialect), reported, _counting(400))
     total = _total(outcome)
     refused, silent = 400 // 7, 400 // 90
     ends = {dialect.refusal: refused, TIMEOUTS: silent, Answer.COMPLETED: 400 - refused - silent}
@@ -174,8 +174,8 @@ def test_a_row_that_was_changed_is_wrong_data(
     make_stand: MakeStand, engine: str, dialect: Dialect
 ) -> None:
     holds = Holdings(seed=SEED, devices=RECORDS.devices, payload_bytes=RECORDS.payload_bytes, rows=ROWS)
-    told = Behaviour(holds=holds, wrong_every=10)
-    outcome, _ = _do(make_stand(engine, dialect), told, _reading(200))
+    reported = Behaviour(holds=holds, wrong_every=10)
+    outcome, _ = _do(make_stand(engine, dialect), reported, _reading(200))
     total = _total(outcome)
     found = {name: total[name] for name in (ATTEMPTED, *Answer, TIMEOUTS)}
     assert found == {
@@ -203,8 +203,8 @@ def test_a_preload_that_is_refused_tries_again_until_all_rows_are_there(
     def preload(spec: LoadSpec) -> LoadSpec:
         return replace(spec, preload=Preload(rows=301, in_flight=4))
 
-    told = Behaviour(refuse_every=10)
-    outcome, deeds = _do(make_stand(engine, dialect), told, preload, engines=2)
+    reported = Behaviour(refuse_every=10)
+    outcome, deeds = _do(make_stand(engine, dialect), reported, preload, engines=2)
     rows = np.stack((deeds.device, deeds.ts_ms))[:, ~deeds.is_refused]
     assert np.unique(rows, axis=1).shape[1] == rows.shape[1] == 301
     assert _total(outcome)[Answer.COMPLETED] == 301

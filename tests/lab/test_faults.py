@@ -146,7 +146,9 @@ def test_a_ring_loses_a_host(lab: Lab, tmp_path: Path) -> None:
         lab.do("up")
 
 
-def test_a_host_that_is_out_of_reach_is_told_before_anything_starts(lab: Lab, trials: Trials) -> None:
+def test_a_host_that_is_out_of_reach_is_reported_before_anything_starts(
+    lab: Lab, trials: Trials
+) -> None:
     lab.do("cut", "db-2")
     with pytest.raises(AssertionError, match="db-2"):
         trials.measure()

@@ -20,7 +20,7 @@ def fetch_jars(name: str, coordinates: Sequence[str]) -> tuple[str, ...]:
     with FileLock(home / "lock"):
         if not (home / "maven").is_dir():
             with tempfile.TemporaryDirectory(dir=home, prefix="part-") as part:
-                copy_libraries(coordinates, Path(part, "fresh", "lib"), tell=print)
+                copy_libraries(coordinates, Path(part, "fresh", "lib"), report=print)
                 Path(part, "fresh").rename(home / "maven")
     return tuple(sorted(map(str, (home / "maven" / "lib").glob("*.jar"))))
 

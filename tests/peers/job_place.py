@@ -23,7 +23,7 @@ def find_script(flow: str, job: str, name: str) -> str:
 
 
 class Place:
-    """The work directory of a job, with a `knickpoint` that says and ends as it was told."""
+    """The work directory of a job, with a `knickpoint` that says and ends as it was asked."""
 
     def __init__(self, root: Path) -> None:
         self.root, self.data, self.temporary = root / "work", root / "data", root / "temporary"

@@ -1,4 +1,4 @@
-"""A server that speaks MongoDB's wire protocol and answers as it is told: a script, not a database."""
+"""A server that speaks MongoDB's wire protocol and answers as it is asked: a script, not a database."""
 
 import socketserver
 import struct

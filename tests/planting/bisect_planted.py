@@ -4,7 +4,7 @@
         cassandra 5.0.2..5.0.7 --suite single --experiment E --metric M
 
 Releases from the secret one on get these settings on top of their configuration. Each trial that had
-them says so, in its bundle and wherever it is told. The command itself is the real one and knows
+them says so, in its bundle and wherever it is reported. The command itself is the real one and knows
 nothing of it: only the function that makes its sides is wrapped.
 """
 

@@ -111,13 +111,13 @@ class Commands:
         """Begin a command; `fail` and `record` are of what lies below `under`, see disk_shim.c."""
         if record:
             record.unlink(missing_ok=True)
-        told = {"DISK_UNDER": str(under or ""), "DISK_FAIL": fail, "DISK_RECORD": str(record or "")}
-        told = {name: value for name, value in told.items() if value}
-        told["KNICKPOINT_CACHE"] = str(self.place / "cache")
+        reported = {"DISK_UNDER": str(under or ""), "DISK_FAIL": fail, "DISK_RECORD": str(record or "")}
+        reported = {name: value for name, value in reported.items() if value}
+        reported["KNICKPOINT_CACHE"] = str(self.place / "cache")
         self.begun += 1
         output = self.place / f"output-{self.begun}"
         output.mkdir()
-        asked = {"argv": [str(one) for one in argv], "environment": {**told, **(environment or {})}}
+        asked = {"argv": [str(one) for one in argv], "environment": {**reported, **(environment or {})}}
         asked |= {"output": str(output), "made_up": made_up, "cwd": str(cwd)}
         return int(self._ask(asked)), output
 

@@ -53,18 +53,18 @@ def find_names(item: pytest.Item) -> list[str]:
 class Teller:
     """A plug-in of pytest: adds a line to a file for each phase of each test, parallel ones as well."""
 
-    def __init__(self, told: Path) -> None:
-        self.told = told
+    def __init__(self, reported: Path) -> None:
+        self.reported = reported
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(self, item: pytest.Item) -> Iterator[Any]:
         """Describe which promises a test is about, where it runs."""
         report: pytest.TestReport = yield
         figures = dict(report.user_properties).get("figures", {})
-        told = (
+        reported = (
             [f"{key}: {value}" for key, value in figures.items()] if report.when == "teardown" else []
         )
-        report.user_properties = [("keeps", find_names(item)), ("figures", told)]
+        report.user_properties = [("keeps", find_names(item)), ("figures", reported)]
         return report
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -80,14 +80,14 @@ class Teller:
             "outcome": report.outcome if report.when == "call" or not report.passed else "",
             "figures": properties.get("figures", []),
         }
-        with self.told.open("a") as told:
-            told.write(f"{json.dumps(line)}\n")
+        with self.reported.open("a") as reported:
+            reported.write(f"{json.dumps(line)}\n")
 
 
-def read_shown(told: Path) -> dict[str, Shown]:
+def read_shown(reported: Path) -> dict[str, Shown]:
     """Return what the tests of each promise came to, by what was written down in a file."""
     shown: dict[str, Shown] = {name: Shown() for name in read_promises()}
-    for line in map(json.loads, told.read_text().splitlines() if told.exists() else ()):
+    for line in map(json.loads, reported.read_text().splitlines() if reported.exists() else ()):
         for name in line["keeps"]:
             one = shown[name]
             one.seconds += line["seconds"]
@@ -99,13 +99,13 @@ def read_shown(told: Path) -> dict[str, Shown]:
 
 def main(file: str) -> int:
     """Print the table of a file; what no test showed is not kept."""
-    shown, tell = read_shown(Path(file)), sys.stdout.write
+    shown, report = read_shown(Path(file)), sys.stdout.write
     for name, promise in read_promises().items():
         one = shown[name]
-        tell(f"{'kept' if one.is_kept else 'NOT SHOWN':<9} {name} [{one.seconds:.0f} s]\n")
-        tell(f"          {promise}\n          {one.describe()}\n")
+        report(f"{'kept' if one.is_kept else 'NOT SHOWN':<9} {name} [{one.seconds:.0f} s]\n")
+        report(f"          {promise}\n          {one.describe()}\n")
     kept = sum(one.is_kept for one in shown.values())
-    tell(
+    report(
         f"\n{kept} of {len(shown)} promises kept; Python "
         f"{platform.python_version()}, {platform.machine()}, {os.cpu_count()} cores\n"
         f"What is not covered: {DOCS.parent.name}/{DOCS.name}#what-is-not-covered\n"

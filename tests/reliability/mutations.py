@@ -282,11 +282,11 @@ def offer(
             with within(seconds):
                 take(data)
         except refusal as error:
-            told: KnickpointError | None = error
+            reported: KnickpointError | None = error
         else:
-            told = None
-        counts["refused" if told else "taken"] += 1
-        assert told is None or is_well_told(told, *names)
+            reported = None
+        counts["refused" if reported else "taken"] += 1
+        assert reported is None or is_well_told(reported, *names)
 
     for one in examples:
         run = example(data=one)(run)

@@ -64,12 +64,12 @@ def check_planted(seen: Seen) -> tuple[list[str], dict[str, object]]:
             state: [run["night"] for run in seen.runs if _finds(run, planted, state)]
             for state in ("provisional", "confirmed")
         }
-        told = [*nights["provisional"], *nights["confirmed"]]
+        reported = [*nights["provisional"], *nights["confirmed"]]
         name = f"{planted.where} at night {planted.night}"
         if not nights["confirmed"]:
             wrong.append(f"{name} was never confirmed (provisional in nights {nights['provisional']})")
             continue
-        delays[name] = (min(told) - planted.night, min(nights["confirmed"]) - planted.night)
+        delays[name] = (min(reported) - planted.night, min(nights["confirmed"]) - planted.night)
     steps = [delay for name, delay in delays.items()]
     return wrong, {
         "planted and found": f"{len(delays)} of {len(delays) + len(wrong)}",
@@ -142,17 +142,17 @@ def check_told(seen: Seen) -> tuple[list[str], dict[str, object]]:
         for names, kinds in groups
         if any(kind == after for kind, after in pairwise(kinds))
     ]
-    # An incident whose lead changes gets another name; the ledger follows it.
-    ledger = seen.places.told
-    told = json.loads(ledger.read_text())["incidents"] if ledger.exists() else {}
+    # An incident whose lead changes gets another name; the sent_log follows it.
+    sent_log = seen.places.sent_log
+    reported = json.loads(sent_log.read_text())["incidents"] if sent_log.exists() else {}
     last = next(run for run in reversed(seen.runs) if run.get("notified") == 0)
-    wrong += [f"never told: {name}" for name in last["news"] if name not in told]
-    kinds = Counter(kind for _, told_kinds in groups for kind in told_kinds)
+    wrong += [f"never told: {name}" for name in last["news"] if name not in reported]
+    kinds = Counter(kind for _, reported_kinds in groups for kind in reported_kinds)
     return wrong, {
         "incidents told": len(groups),
         "events": ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items())),
         "told again after they were withdrawn": sum(
-            "withdrawn" in told_kinds[:-1] for _, told_kinds in groups
+            "withdrawn" in reported_kinds[:-1] for _, reported_kinds in groups
         ),
         "messages that the channel took": seen.messages,
     }
@@ -205,8 +205,8 @@ def check_ends_of_runs(seen: Seen) -> tuple[list[str], dict[str, object]]:
         ends[word].append(run["code"])
         if run["code"] not in _CODES[word]:
             wrong.append(f"night {run['night']} ({word}) ended with {run['code']}")
-    told = ", ".join(f"{word} {dict(Counter(codes))}" for word, codes in sorted(ends.items()))
-    return wrong, {"exit codes by kind of night": told}
+    reported = ", ".join(f"{word} {dict(Counter(codes))}" for word, codes in sorted(ends.items()))
+    return wrong, {"exit codes by kind of night": reported}
 
 
 _CODES: dict[str, set[int]] = {
@@ -279,7 +279,7 @@ def check_all(seen: Seen) -> tuple[list[str], dict[str, object]]:
     wrong: list[str] = []
     figures: dict[str, object] = {}
     for check in CHECKS:
-        found, told = check(seen)
+        found, reported = check(seen)
         wrong += found
-        figures |= told
+        figures |= reported
     return wrong, figures

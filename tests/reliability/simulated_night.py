@@ -154,8 +154,8 @@ def patch() -> None:
     Progress._write = _counted(Progress._write)  # type: ignore[method-assign]  # noqa: SLF001  each line of it
     for module in (reports.commands.nightly, reports.commands.notify):
         module.judge_state = _remembered(reports.site.context.judge_state)  # type: ignore[attr-defined]
-    telling = reports.commands.notify
-    telling.plan_events = _listened(telling.plan_events)
+    notify = reports.commands.notify
+    notify.plan_events = _listened(notify.plan_events)
 
 
 def _canary(_remote: object, _directory: str, phase: str) -> tuple[Sample, ...]:
@@ -266,7 +266,7 @@ def _listened(plan: Callable[..., NotificationPlan]) -> Callable[..., Notificati
     def listen(*given: object) -> NotificationPlan:
         planned = plan(*given)
         TONIGHT.events += [
-            {"kind": one.event.kind.value, "name": one.name, "handles": list(one.told.handles)}
+            {"kind": one.event.kind.value, "name": one.name, "handles": list(one.reported.handles)}
             for one in planned.updates
             if one.event
         ]

@@ -13,7 +13,7 @@ from itertools import pairwise
 
 import pytest
 from disks import ALL, FULL, Done, describe_fault, failing, read_record, serving
-from writing import JOBS, Bench, describe, find_appended, find_sealed, find_told, has_answered
+from writing import JOBS, Bench, describe, find_appended, find_reported, find_sealed, has_answered
 
 MODES = {
     "full": (FULL, errno.ENOSPC, "on"),
@@ -68,7 +68,7 @@ def choose(count: int, most: int, seed: str) -> Sequence[int]:
 @pytest.mark.keeps("failing-writes-lose-nothing")
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "mode"), CASES)
-def test_a_disk_that_fails_is_told_and_loses_nothing(
+def test_a_disk_that_fails_is_reported_and_loses_nothing(
     bench: Bench, name: str, mode: str, effort: Callable[[int, int], int], figures: dict[str, object]
 ) -> None:
     kinds, number, how = MODES[mode]
@@ -89,8 +89,10 @@ def test_a_disk_that_fails_is_told_and_loses_nothing(
         what = f"{name}: {describe_fault(fail)}: {done}"
         check_told(done, JOBS[name].code, number, str(place), what)
         assert sealed <= find_sealed(place), what
-        told = set() if name == "rebuild" else find_told(done)  # into what is to replace the history
-        assert appended | told <= find_appended(place), what
+        reported = (
+            set() if name == "rebuild" else find_reported(done)
+        )  # into what is to replace the history
+        assert appended | reported <= find_appended(place), what
         if done.code == JOBS[name].code:
             assert describe(name, place) == wanted, what
             continue

@@ -74,7 +74,7 @@ def trials(places: Places) -> Disturbed:
     """Return the trials of one testbed."""
     cassandra = registry.load("cassandra")
     release = releases.find_release(cassandra, "5.0.9")
-    artifact = releases.fetch(cassandra, release, tell=print)
+    artifact = releases.fetch(cassandra, release, report=print)
     return Disturbed(places, deploy_cassandra(), cassandra, release, artifact)
 
 
@@ -102,7 +102,7 @@ def attempt(trials: Disturbed, figures: dict[str, object]) -> Try:
 
 
 @EACH_ENGINE
-@pytest.mark.keeps("killed-node-is-told")
+@pytest.mark.keeps("killed-node-is-reported")
 def test_a_killed_server_makes_a_trial_invalid(attempt: Try, engine: EngineName) -> None:
     trial = attempt(deploy_cassandra(engine), Moment.MEASUREMENT, kill("node-1"))
     assert trial.status is INVALID, trial.reasons
@@ -110,8 +110,8 @@ def test_a_killed_server_makes_a_trial_invalid(attempt: Try, engine: EngineName)
 
 
 @EACH_ENGINE
-@pytest.mark.keeps("paused-node-is-told")
-def test_a_server_that_stands_still_for_ever_is_told(attempt: Try, engine: EngineName) -> None:
+@pytest.mark.keeps("paused-node-is-reported")
+def test_a_server_that_stands_still_for_ever_is_reported(attempt: Try, engine: EngineName) -> None:
     deployment = deploy_cassandra(engine, seconds=6.0, limits={"connect_s": 30.0})
     trial = attempt(deployment, Moment.MEASUREMENT, pause("node-1"))
     assert trial.status is INVALID, trial.reasons
@@ -121,7 +121,7 @@ def test_a_server_that_stands_still_for_ever_is_told(attempt: Try, engine: Engin
 
 @EACH_ENGINE
 @pytest.mark.alone
-@pytest.mark.keeps("paused-node-is-told")
+@pytest.mark.keeps("paused-node-is-reported")
 def test_a_second_without_answers_is_in_the_response_times(
     attempt: Try, places: Places, engine: EngineName
 ) -> None:
@@ -132,7 +132,7 @@ def test_a_second_without_answers_is_in_the_response_times(
     assert 0.9 <= times.get_max_value() / 1e6 < 2.9
 
 
-@pytest.mark.keeps("broken-server-is-told")
+@pytest.mark.keeps("broken-server-is-reported")
 @pytest.mark.parametrize(
     ("settings", "limits", "text"),
     [
@@ -145,7 +145,7 @@ def test_a_second_without_answers_is_in_the_response_times(
     ],
     ids=["bad-option", "too-slow"],
 )
-def test_a_server_that_does_not_come_up_is_told(
+def test_a_server_that_does_not_come_up_is_reported(
     attempt: Try, settings: Mapping[str, Any], limits: Mapping[str, float], text: str
 ) -> None:
     trial = attempt(deploy_cassandra(settings=settings, limits=limits))
@@ -169,8 +169,10 @@ def test_another_release_is_never_measured(attempt: Try, trials: Disturbed) -> N
 
 
 @EACH_ENGINE
-@pytest.mark.keeps("full-disk-is-told")
-def test_a_server_whose_disk_fills_up_is_told(attempt: Try, places: Places, engine: EngineName) -> None:
+@pytest.mark.keeps("full-disk-is-reported")
+def test_a_server_whose_disk_fills_up_is_reported(
+    attempt: Try, places: Places, engine: EngineName
+) -> None:
     """Its disk has room for a start and for a part of the rows that are loaded."""
     deployment = deploy_cassandra(engine, rows_per_device=150)
     records = replace(deployment.workload.records, payload_bytes=100_000)

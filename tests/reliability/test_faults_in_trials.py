@@ -176,22 +176,22 @@ def attempt(tmp_path: Path, figures: dict[str, object]) -> Try:
 
 
 @pytest.mark.slow
-@pytest.mark.keeps("killed-node-is-told")
+@pytest.mark.keeps("killed-node-is-reported")
 @pytest.mark.parametrize("fault", cases(KILLED, KILLED[2:]), ids=name_of)
 def test_a_killed_node_makes_a_trial_invalid(attempt: Try, fault: Fault) -> None:
     attempt(fault)
 
 
 @pytest.mark.slow
-@pytest.mark.keeps("paused-node-is-told")
+@pytest.mark.keeps("paused-node-is-reported")
 @pytest.mark.parametrize("fault", cases(PAUSED, PAUSED[1::2]), ids=name_of)
-def test_a_node_that_stands_still_for_ever_is_told(attempt: Try, fault: Fault) -> None:
+def test_a_node_that_stands_still_for_ever_is_reported(attempt: Try, fault: Fault) -> None:
     attempt(fault)
 
 
 @pytest.mark.slow
 @pytest.mark.alone
-@pytest.mark.keeps("paused-node-is-told")
+@pytest.mark.keeps("paused-node-is-reported")
 @pytest.mark.parametrize("rate", [None, 100.0], ids=["closed", "open"])
 def test_a_second_without_answers_is_in_the_response_times(
     attempt: Try, tmp_path: Path, rate: float | None
@@ -204,7 +204,7 @@ def test_a_second_without_answers_is_in_the_response_times(
 
 
 @pytest.mark.slow
-@pytest.mark.keeps("cut-link-is-told")
+@pytest.mark.keeps("cut-link-is-reported")
 def test_a_link_that_drops_everything_makes_a_trial_invalid(attempt: Try) -> None:
     with ExitStack() as broken:
 
@@ -216,14 +216,14 @@ def test_a_link_that_drops_everything_makes_a_trial_invalid(attempt: Try) -> Non
 
 
 @pytest.mark.slow
-@pytest.mark.keeps("lost-engine-is-told")
+@pytest.mark.keeps("lost-engine-is-reported")
 @pytest.mark.parametrize("fault", cases(ENGINES, ENGINES[2:4]), ids=name_of)
 def test_an_engine_that_is_lost_fails_the_trial(attempt: Try, fault: Fault) -> None:
     attempt(fault)
 
 
 @pytest.mark.slow
-@pytest.mark.keeps("lost-engine-is-told")
+@pytest.mark.keeps("lost-engine-is-reported")
 @pytest.mark.parametrize("moment", [Moment.PRELOAD, Moment.WARM_UP], ids=["preload", "warm-up"])
 def test_an_engine_without_memory_leaves_no_valid_trial(attempt: Try, moment: Moment) -> None:
     trial = attempt(Fault("", moment, starve, FAILED, "engine-failed"))
@@ -231,7 +231,7 @@ def test_an_engine_without_memory_leaves_no_valid_trial(attempt: Try, moment: Mo
 
 
 @pytest.mark.slow
-@pytest.mark.keeps("full-disk-is-told")
+@pytest.mark.keeps("full-disk-is-reported")
 def test_an_engine_without_room_for_what_it_measures_fails_the_trial(
     attempt: Try, tmp_path: Path
 ) -> None:
@@ -244,22 +244,22 @@ def test_an_engine_without_room_for_what_it_measures_fails_the_trial(
 
 
 @pytest.mark.slow
-@pytest.mark.keeps("broken-server-is-told")
+@pytest.mark.keeps("broken-server-is-reported")
 @pytest.mark.parametrize("fault", cases(SETTINGS, SETTINGS[1:5]), ids=name_of)
-def test_a_server_that_does_not_come_up_or_refuses_is_told(attempt: Try, fault: Fault) -> None:
+def test_a_server_that_does_not_come_up_or_refuses_is_reported(attempt: Try, fault: Fault) -> None:
     attempt(fault)
 
 
 @pytest.mark.keeps("wrong-release-is-refused")
 @pytest.mark.parametrize(
-    ("told", "text"),
+    ("reported", "text"),
     [
         ("9.9.9", "version failed on node-1: runs 9.9.9, but 1.0.0 was to be measured"),
         pytest.param("", "does not report its release", marks=pytest.mark.slow),
     ],
 )
-def test_another_release_is_never_measured(attempt: Try, told: str, text: str) -> None:
-    fault = Fault("", None, nothing, FAILED, "version-failed", text, settings={"runs": told})
+def test_another_release_is_never_measured(attempt: Try, reported: str, text: str) -> None:
+    fault = Fault("", None, nothing, FAILED, "version-failed", text, settings={"runs": reported})
     trial = attempt(fault)
     assert not trial.samples or {one.phase for one in trial.samples} <= {
         "canary-before",
@@ -282,8 +282,8 @@ class Joined(fake.Fake):
 
 
 @pytest.mark.slow
-@pytest.mark.keeps("broken-server-is-told")
-def test_a_crash_before_nodes_are_joined_is_told_at_once(attempt: Try) -> None:
+@pytest.mark.keeps("broken-server-is-reported")
+def test_a_crash_before_nodes_are_joined_is_reported_at_once(attempt: Try) -> None:
     """And not at the end of a limit that is an hour here, as what nobody answers would be."""
     crash = planted("", FAILED, "start-failed", "the server process ended", crash_on_start=True)
     trial = attempt(replace(crash, limits={"start_s": 3600.0}), Joined())
@@ -337,7 +337,7 @@ def test_a_stranger_on_the_address_is_never_measured(tmp_path: Path, version: st
 
 
 @pytest.mark.slow
-@pytest.mark.keeps("stepped-clock-is-told")
+@pytest.mark.keeps("stepped-clock-is-reported")
 @pytest.mark.parametrize("by_s", cases([-3600, 3600], [-3600]))
 @pytest.mark.parametrize(
     ("moment", "status", "kind", "text"),
@@ -368,7 +368,7 @@ def test_a_clock_that_is_stepped_moves_no_edge_and_no_limit(
 
 @pytest.mark.slow
 @pytest.mark.keeps("cluster-is-as-deployed")
-def test_a_cluster_that_came_apart_is_told(attempt: Try) -> None:
+def test_a_cluster_that_came_apart_is_reported(attempt: Try) -> None:
     class ComesApart(fake.Fake):
         """It serves, until it was under load."""
 

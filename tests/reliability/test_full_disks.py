@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from disks import Done
 from needs import need
-from writing import DATA, JOBS, describe, fill_in, find_appended, find_sealed, find_told
+from writing import DATA, JOBS, describe, fill_in, find_appended, find_reported, find_sealed
 
 COMMAND = (sys.executable, "-m", "perf.commands.main")
 # In a namespace of its own, so that nobody else sees the disk, and it is gone at the end. The command
@@ -65,7 +65,7 @@ def run_on(root: Path, made: Path, options: str, again: str, *argv: str) -> tupl
 
 
 @pytest.mark.slow
-@pytest.mark.keeps("full-disks-are-told")
+@pytest.mark.keeps("full-disks-are-reported")
 @pytest.mark.parametrize("full", ["stdout", "stderr", "both"])
 def test_output_that_has_no_room_changes_no_exit_code(tmp_path: Path, full: str) -> None:
     command = [*COMMAND, "history", "show", "--data", str(tmp_path)]  # there is none: exit code 3
@@ -75,12 +75,12 @@ def test_output_that_has_no_room_changes_no_exit_code(tmp_path: Path, full: str)
         assert subprocess.run(command, check=False, **streams).returncode == 3
 
 
-@pytest.mark.keeps("full-disks-are-told")
+@pytest.mark.keeps("full-disks-are-reported")
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["append", "append to a history", "rebuild", "prune", "import", "triage"]
 )
-def test_a_small_disk_is_told_and_nothing_is_lost(
+def test_a_small_disk_is_reported_and_nothing_is_lost(
     tmp_path: Path, name: str, effort: Callable[[int, int], int], figures: dict[str, object]
 ) -> None:
     made = tmp_path / "made"
@@ -100,8 +100,8 @@ def test_a_small_disk_is_told_and_nothing_is_lost(
         what = f"{name} with {room_kb} kB: {full.done}\nthen {again.done}"
         assert "Traceback" not in full.done.err, what
         assert sealed <= find_sealed(full.left), what
-        told = set() if name == "rebuild" else find_told(full.done)
-        assert appended | told <= find_appended(full.left), what
+        reported = set() if name == "rebuild" else find_reported(full.done)
+        assert appended | reported <= find_appended(full.left), what
         if full.done.code:
             refused += 1
             assert full.done.code == 3, what
@@ -113,7 +113,7 @@ def test_a_small_disk_is_told_and_nothing_is_lost(
     figures[name] = f"{refused} of {effort(1, 6)} disks too small"
 
 
-@pytest.mark.keeps("full-disks-are-told")
+@pytest.mark.keeps("full-disks-are-reported")
 @pytest.mark.slow
 @pytest.mark.alone
 def test_a_night_that_runs_out_of_room_goes_on_where_there_is_some(tmp_path: Path) -> None:

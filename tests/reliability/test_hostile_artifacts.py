@@ -70,8 +70,8 @@ TOLD = {
 def take_comparison(path: Path) -> None:
     """Read what the comment is made of, and make it."""
     found = read_comparisons(path.read_bytes(), path)
-    told = render_comment(found, site_url="https://example.org/site/")
-    assert len(told.encode()) < 65_536, "more than a comment may have"
+    reported = render_comment(found, site_url="https://example.org/site/")
+    assert len(reported.encode()) < 65_536, "more than a comment may have"
     assert headline(found)
     find_findings(found)
     assert read_comparisons(write_comparisons(found), path) == found
@@ -98,8 +98,8 @@ def take_result(path: Path) -> None:
     assert read_result(write_result(found), path) == found
 
 
-def take_ledger(path: Path) -> None:
-    assert SentLog(path).told is not None
+def take_sent_log(path: Path) -> None:
+    assert SentLog(path).sent is not None
 
 
 READERS: dict[str, tuple[bytes, Callable[[Path], None]]] = {
@@ -108,7 +108,7 @@ READERS: dict[str, tuple[bytes, Callable[[Path], None]]] = {
     "bisection": (write_bisection(RECORD), take_bisection),
     "result": (write_result(REGRESSED_RESULT), take_result),
     "event": (json.dumps(EVENT).encode(), lambda path: (_read_event(path), None)[1]),
-    "ledger": (json.dumps(TOLD).encode(), take_ledger),
+    "sent log": (json.dumps(TOLD).encode(), take_sent_log),
 }
 
 
@@ -135,7 +135,7 @@ LOADERS: dict[str, Callable[[Path], object]] = {
     "artifact": read_artifact,
     "notices": read_notifications,
     "event": _read_event,
-    "ledger": SentLog,
+    "sent log": SentLog,
     "results": lambda path: read_results(Places(path.parents[2])),
     "bisections": lambda path: read_bisections(Places(path.parents[2])),
 }
@@ -151,7 +151,7 @@ NAMES = {"results": f"comparisons/a/{RESULT}", "bisections": f"bisections/a/{BIS
         for kind in NO_FILES
         # A link to nothing is as good as no file where one need not be.
         if not (kind in {"dangling", "loop"} and name in NAMES)
-        and (name, kind) != ("ledger", "dangling")
+        and (name, kind) != ("sent log", "dangling")
     ],
 )
 def test_what_is_no_file_is_refused_at_once(name: str, kind: str, tmp_path: Path) -> None:

@@ -308,7 +308,7 @@ LINES = {
 
 @pytest.mark.keeps("hostile-bundles")
 @pytest.mark.parametrize("name", LINES)
-def test_a_line_that_is_no_interval_is_told_with_its_number(
+def test_a_line_that_is_no_interval_is_reported_with_its_number(
     make_interval: Callable[..., Interval], tmp_path: Path, name: str
 ) -> None:
     path = tmp_path / "intervals.hlog"
@@ -371,12 +371,12 @@ def test_names_that_drive_a_terminal_are_escaped(whole: Path, tmp_path: Path) ->
     bad = copy(whole, places.trials)
     good = copy(whole, places.trials)
     bad.rename(places.trials / os.fsdecode(b"\x1b[2J\xff\nx"))
-    told: list[str] = []
-    appended = append_all(places, told.append)
+    reported: list[str] = []
+    appended = append_all(places, reported.append)
     assert appended.new == 1
     assert is_well_told(BundleError(appended.bad[0]))
     assert re.search(r"\\x1b\[2J\\udcff", appended.bad[0])
-    assert rebuild(places.history, bundle.find(places), told.append).new == 1
+    assert rebuild(places.history, bundle.find(places), reported.append).new == 1
     with open_history(places.history, read_only=True) as history:
         assert [trial.id for trial in history.heads()] == [good.name]
 

@@ -1,4 +1,4 @@
-"""Whatever stands in configs/ or history.yaml: it is used, or all that is wrong is told."""
+"""Whatever stands in configs/ or history.yaml: it is used, or all that is wrong is reported."""
 
 import json
 import shutil
@@ -77,22 +77,22 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-def told_one_by_one(read: Callable[[], object]) -> None:
+def reported_one_by_one(read: Callable[[], object]) -> None:
     """Read; of what is refused raise the first problem, for each is a message of its own."""
     try:
         read()
     except ConfigError as error:
-        told = error
+        reported = error
     else:
         return
-    assert told.problems
+    assert reported.problems
     # A problem for each of a hundred values is more than a message elsewhere has.
-    assert all(is_well_told(ConfigError([problem])) for problem in told.problems)
-    raise ConfigError(told.problems[:1])
+    assert all(is_well_told(ConfigError([problem])) for problem in reported.problems)
+    raise ConfigError(reported.problems[:1])
 
 
 @pytest.mark.keeps("hostile-configs")
-def test_a_broken_file_is_used_or_all_that_is_wrong_is_told(
+def test_a_broken_file_is_used_or_all_that_is_wrong_is_reported(
     root: Path, effort: Callable[[int, int], int], figures: dict[str, object]
 ) -> None:
     yaml = YAML(typ="safe", pure=True)
@@ -108,7 +108,7 @@ def test_a_broken_file_is_used_or_all_that_is_wrong_is_told(
         path, data = broken
         path.write_bytes(data)
         try:
-            told_one_by_one(lambda: load_catalog(root))
+            reported_one_by_one(lambda: load_catalog(root))
         finally:
             path.write_bytes(texts[path])
 
@@ -117,7 +117,9 @@ def test_a_broken_file_is_used_or_all_that_is_wrong_is_told(
 
 @pytest.mark.keeps("hostile-configs")
 @pytest.mark.parametrize("kind", NO_FILES)
-def test_what_is_no_file_is_told_and_never_waited_for(root: Path, tmp_path: Path, kind: str) -> None:
+def test_what_is_no_file_is_reported_and_never_waited_for(
+    root: Path, tmp_path: Path, kind: str
+) -> None:
     own = tmp_path / "configs"
     shutil.copytree(root, own)
     names = ["triage.yaml", "workloads/more.yaml", "suites/more.yaml", "systems/fake/more.yaml"]
@@ -132,8 +134,8 @@ def test_what_is_no_file_is_told_and_never_waited_for(root: Path, tmp_path: Path
         with within(LONGEST_S):
             assert read_place(tmp_path / "history.duckdb") is None
     except ConfigError as error:
-        told = error
-        assert is_well_told(told, tmp_path / "history.yaml")
+        reported = error
+        assert is_well_told(reported, tmp_path / "history.yaml")
     else:
         raise AssertionError("a history of several labs is not to be taken for none")
 
@@ -230,7 +232,7 @@ def test_no_entry_is_added_to_a_broken_triage_file(
     def take(data: bytes) -> None:
         path.write_bytes(data)
         try:
-            told_one_by_one(lambda: add_entries(path, [entry]))
+            reported_one_by_one(lambda: add_entries(path, [entry]))
         except ConfigError:
             assert path.read_bytes() == data
             assert [one.name for one in tmp_path.iterdir()] == [path.name]
@@ -273,7 +275,7 @@ def test_a_broken_plan_of_a_night_is_refused_and_leads_nowhere_else(
 
 @pytest.mark.keeps("hostile-plans")
 @pytest.mark.parametrize("kind", NO_FILES)
-def test_a_plan_that_is_no_file_is_told(tmp_path: Path, kind: str) -> None:
+def test_a_plan_that_is_no_file_is_reported(tmp_path: Path, kind: str) -> None:
     places = Places(tmp_path)
     places.nights.mkdir()
     put_in_place(places.nights / "2026-03-01-1.json", kind)

@@ -57,7 +57,7 @@ STARTS = {("saturation", 1): 1_772_330_400.0}
 
 @pytest.fixture
 def left(tmp_path: Path, make_interval: Callable[..., Interval]) -> Path:
-    """Return the directory of an engine that did what it was told."""
+    """Return the directory of an engine that did what it was reported."""
     phase = {"phase": "saturation", "operation": "write"}
     interval = replace(make_interval([5, 50, 500]), start_s=1_772_330_400.0)
     write_hlog(tmp_path / INTERVALS, [interval, replace(interval, start_s=interval.start_s + 1)])
@@ -72,7 +72,7 @@ def left(tmp_path: Path, make_interval: Callable[..., Interval]) -> Path:
 
 
 def read(left: Path) -> tuple[EngineResult, tuple[Interval, ...]] | str:
-    """Read back what may be anything; give what the trial would be told."""
+    """Read back what may be anything; give what the trial would be reported."""
     try:
         with within(LONGEST_S):
             return read_back(left, SPEC, STARTS)
@@ -102,7 +102,7 @@ def test_broken_files_of_an_engine_fail_its_trial_in_words(
         st.tuples(st.just(RESULT), broken_documents(tree) | broken_bytes(contents[RESULT])),
         st.tuples(st.just(INTERVALS), broken_bytes(contents[INTERVALS])),
     )
-    told = itertools.count()
+    reported = itertools.count()
     tries = effort(25, 1000)
 
     @settings(max_examples=tries, deadline=None, derandomize=True)
@@ -113,7 +113,7 @@ def test_broken_files_of_an_engine_fail_its_trial_in_words(
         (left / broken[0]).write_bytes(broken[1])
         found = read(left)
         if isinstance(found, str):
-            next(told)
+            next(reported)
             return
         result, intervals = found
         assert all(one.value >= 0 for one in result.counters)
@@ -123,7 +123,7 @@ def test_broken_files_of_an_engine_fail_its_trial_in_words(
         assert merge_equal_intervals((outcome + outcome).intervals)
 
     run()
-    figures["broken engines"] = f"{next(told)} of {tries} told"
+    figures["broken engines"] = f"{next(reported)} of {tries} told"
 
 
 @pytest.mark.keeps("hostile-engines")

@@ -114,7 +114,7 @@ def spoil(data: bytes, chance: random.Random) -> bytes:
 
 @pytest.mark.slow
 @pytest.mark.keeps("hostile-histories")
-def test_a_spoiled_file_answers_or_is_told_as_damaged(
+def test_a_spoiled_file_answers_or_is_reported_as_damaged(
     filled: Places,
     tmp_path: Path,
     effort: Callable[[int, int], int],
@@ -181,7 +181,7 @@ ROWS = (
 @pytest.mark.slow
 @pytest.mark.keeps("hostile-histories")
 @pytest.mark.parametrize("change", ROWS)
-def test_rows_of_others_are_answers_or_told_as_damage(
+def test_rows_of_others_are_answers_or_reported_as_damage(
     filled: Places, tmp_path: Path, change: str
 ) -> None:
     path = tmp_path / "history.duckdb"
@@ -197,16 +197,16 @@ def test_rows_of_others_are_answers_or_told_as_damage(
         with within(LONGEST_S):
             ask_everything(path)
     except KnickpointError as error:
-        told = error
+        reported = error
     else:
         return
-    assert is_well_told(told)
+    assert is_well_told(reported)
 
 
 @pytest.mark.slow
 @pytest.mark.keeps("hostile-histories")
 @pytest.mark.parametrize("kind", NO_FILES)
-def test_a_history_that_is_no_file_is_told_and_never_waited_for(
+def test_a_history_that_is_no_file_is_reported_and_never_waited_for(
     filled: Places, tmp_path: Path, kind: str
 ) -> None:
     places = Places(tmp_path)
@@ -220,10 +220,10 @@ def test_a_history_that_is_no_file_is_told_and_never_waited_for(
             with within(LONGEST_S):
                 attempt()
         except KnickpointError as error:
-            told = error
+            reported = error
         else:
             continue
-        assert is_well_told(told, places.history.name)
+        assert is_well_told(reported, places.history.name)
 
 
 @pytest.mark.keeps("hostile-histories")
@@ -235,8 +235,8 @@ def test_a_log_of_others_beside_a_history_is_never_taken_in(filled: Places, tmp_
         with within(LONGEST_S):
             ask_everything(path)
     except HistoryError as error:
-        told = error
-        assert is_well_told(told, "history rebuild")
+        reported = error
+        assert is_well_told(reported, "history rebuild")
     assert rebuild(path, bundle.find(filled), lambda _: None).new == 3
     with file.explained(path):
         ask_everything(path)

@@ -97,7 +97,7 @@ def import_one(home: Path, kind: str, content: bytes, naming: Naming) -> None:
     file, places = home / "results", Places(home / "var")
     file.write_bytes(content)
     try:
-        done = import_files(places, FORMATS[kind], [file], naming=naming, tell=lambda _text: None)
+        done = import_files(places, FORMATS[kind], [file], naming=naming, report=lambda _text: None)
     except UsageError:
         assert not places.data.exists(), "something was written"
         raise
@@ -178,7 +178,7 @@ def test_what_cannot_be_kept_is_said_before_anything_is_written(
     file.write_text(content, encoding="utf-8")
     files = [sound, file] if kind == "csv" else [file]
     with within(20), pytest.raises(UsageError, match=why) as caught:
-        import_files(places, FORMATS[kind], files, naming=NAMING, tell=lambda _text: None)
+        import_files(places, FORMATS[kind], files, naming=NAMING, report=lambda _text: None)
     assert is_well_told(caught.value, file)
     assert not places.data.exists()
 
@@ -193,7 +193,7 @@ def test_two_times_that_an_option_makes_one_are_not_mixed(tmp_path: Path) -> Non
             FORMATS["hdr"],
             [file],
             naming=replace(NAMING, times="response_time"),
-            tell=lambda _text: None,
+            report=lambda _text: None,
         )
 
 
@@ -208,7 +208,7 @@ def test_what_is_no_file_is_refused_at_once(kind: str, tmp_path: Path) -> None:
             FORMATS["csv"],
             [path],
             naming=NAMING,
-            tell=lambda _text: None,
+            report=lambda _text: None,
         )
     assert is_well_told(caught.value, path)
     assert not (tmp_path / "var").exists()
@@ -264,7 +264,7 @@ most = FORMATS[kind].most_bytes
 file.write_bytes((head + part * ((most - len(head)) // len(part))).encode())
 try:
     import_files(Places(Path(home) / "var"), FORMATS[kind], [file], naming=Naming(),
-                 tell=print)
+                 report=print)
 except UsageError as error:
     print("refused", str(error)[:300])
 """

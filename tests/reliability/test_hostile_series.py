@@ -1,4 +1,4 @@
-"""Files of series for `detect --input`: judged as they are, or all that is wrong is told at once."""
+"""Files of series for `detect --input`: judged as they are, or all that is wrong is said at once."""
 
 import json
 import math
@@ -43,7 +43,7 @@ JUDGE = Judge(settings=SETTINGS, detector=StepDetector(settings=SETTINGS))
 
 
 @pytest.mark.keeps("hostile-series")
-def test_a_broken_file_is_judged_as_it_reads_or_all_that_is_wrong_is_told(
+def test_a_broken_file_is_judged_as_it_reads_or_all_that_is_wrong_is_reported(
     effort: Callable[[int, int], int], figures: dict[str, object]
 ) -> None:
     def take(content: bytes) -> None:
@@ -52,8 +52,8 @@ def test_a_broken_file_is_judged_as_it_reads_or_all_that_is_wrong_is_told(
         items = json.loads(content)["series"]
         read = [tuple(one and float(one) for one in item["values"]) for item in items]
         assert [one.values for one in found] == read, "a value is not the nearest to what was written"
-        told = json.loads(write_findings(findings))["series"]
-        assert [one["name"] for one in told] == [one.name for one in found]
+        reported = json.loads(write_findings(findings))["series"]
+        assert [one["name"] for one in reported] == [one.name for one in found]
 
     broken = broken_documents(TREE) | broken_bytes(SOUND)
     figures["series"] = offer(broken, take, InputError, effort(15, 600), PATH, examples=[SOUND])
@@ -129,7 +129,7 @@ ONE = '{"series":[{"name":"a","better":"lower","values":[1'
 @pytest.mark.slow
 @pytest.mark.keeps("hostile-series")
 @pytest.mark.parametrize(
-    ("head", "part", "tail", "count", "told"),
+    ("head", "part", "tail", "count", "reported"),
     [
         (
             '{"series":[{"name":"a","better":"lower","values":[]}',
@@ -156,7 +156,7 @@ def test_large_files_are_read_or_refused_in_four_gigabytes(
     part: str,
     tail: str,
     count: int,
-    told: str,
+    reported: str,
     tmp_path: Path,
     figures: dict[str, object],
     request: pytest.FixtureRequest,
@@ -164,7 +164,7 @@ def test_large_files_are_read_or_refused_in_four_gigabytes(
     ended = run_bounded(
         _READ, head, part, tail, count, tmp_path / "series.json", memory_mb=4096, seconds=280
     )
-    assert ended.stdout.startswith(told), ended.stdout + ended.stderr[-2000:]
+    assert ended.stdout.startswith(reported), ended.stdout + ended.stderr[-2000:]
     figures[request.node.callspec.id] = ended.stdout.split("\n")[-2]
 
 

@@ -35,8 +35,8 @@ def list_names(channel: Channel) -> list[str]:
     return [_NAME.findall(str(message))[0] for message in channel.heard]
 
 
-@pytest.mark.keeps("a-kill-tells-nothing-twice")
-def test_what_was_written_down_as_told_is_not_told_again(
+@pytest.mark.keeps("a-kill-sends-nothing-twice")
+def test_what_was_written_down_as_reported_is_not_reported_again(
     room: Path,
     launcher: Commands,
     beginnings: Beginnings,
@@ -59,14 +59,14 @@ def test_what_was_written_down_as_told_is_not_told_again(
             own = 0
             while ended.is_killed:
                 own += 1
-                written, heard = set(SentLog(watched.places.told).told), len(channel.heard)
+                written, heard = set(SentLog(watched.places.sent_log).reported), len(channel.heard)
                 assert written <= set(list_names(channel))
                 ended = watched.run(environment)
                 assert not written & set(list_names(channel)[heard:])
         assert ended.code == 0, ended
         names = list_names(channel)
         assert len(set(names)) == 3
-        assert set(SentLog(watched.places.told).told) == set(names)
+        assert set(SentLog(watched.places.sent_log).reported) == set(names)
         assert len(names) - 3 <= own
         kills, repeated = kills + own, repeated + len(names) - 3
         expected = expected or Expected(
@@ -115,7 +115,7 @@ def begin_move(name: str, begin: Path, here: Path, lake: LakeOfLabs, launcher: C
 
 
 def read_lake(watched: Watched) -> set[str]:
-    """Return the trials of a lake; none where it has no tables yet, which is told."""
+    """Return the trials of a lake; none where it has no tables yet, which is reported."""
     try:
         return set(watched.read_ids())
     except HistoryError as missing:

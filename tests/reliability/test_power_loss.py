@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterator
 import pytest
 from disks import Done, read_record, serving
 from power_loss import Disk, crash, lay_out
-from writing import JOBS, Bench, describe, find_appended, find_sealed, find_told, has_answered
+from writing import JOBS, Bench, describe, find_appended, find_reported, find_sealed, has_answered
 
 from perf.model.errors import HistoryError
 
 SLOW = {"nightly", "compare", "report"}
-# A page is made again from the history; nobody is told that it is kept.
+# A page is made again from the history; nobody is reported that it is kept.
 WRITERS = [name for name in JOBS if name not in {"report", "one page"}]
 
 
@@ -50,8 +50,8 @@ def test_what_was_said_to_be_kept_is_there_when_the_power_is_back(
         what = f"{name}: {where}, after it said:\n{said}"
         assert sealed <= find_sealed(left), what
         try:
-            told = set() if name == "rebuild" else find_told(Done(0, "", said))
-            lost = (appended | told) - find_appended(left)
+            reported = set() if name == "rebuild" else find_reported(Done(0, "", said))
+            lost = (appended | reported) - find_appended(left)
         except HistoryError as error:  # its last log has a gap
             broken += 1
             steps.add("knickpoint append" in str(error))

@@ -34,15 +34,15 @@ def test_each_promise_is_made_once() -> None:
     assert len(names) == len(set(names)), names
 
 
-def write_told(told: Path, outcomes: dict[str, list[str]]) -> Path:
+def write_told(reported: Path, outcomes: dict[str, list[str]]) -> Path:
     """Write down how the tests of promises ended, each with a figure."""
     lines = (
         {"keeps": [name], "seconds": 1.0, "outcome": one, "figures": [f"tries: {number}"]}
         for name, all_of_them in outcomes.items()
         for number, one in enumerate(all_of_them, start=7)
     )
-    told.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
-    return told
+    reported.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    return reported
 
 
 def test_the_table_has_what_was_shown_of_each_promise(
@@ -57,7 +57,7 @@ def test_the_table_has_what_was_shown_of_each_promise(
 
 
 @pytest.mark.parametrize("ended", [[], ["passed", "skipped"], ["passed", "failed"]])
-def test_a_promise_that_is_not_shown_in_full_is_told_and_fails_the_command(
+def test_a_promise_that_is_not_shown_in_full_is_reported_and_fails_the_command(
     ended: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     outcomes = {name: ["passed"] for name in read_promises()} | {"host-keys": ended}

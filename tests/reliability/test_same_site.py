@@ -51,11 +51,11 @@ def other_python() -> Path:
     return python
 
 
-def tell(python: Path, out: Path, **environment: str) -> Mapping[str, str]:
+def report(python: Path, out: Path, **environment: str) -> Mapping[str, str]:
     """Make a site of the shipped recording of real trials; give the digests of its files."""
     out.mkdir()
     command = (python, "-P", python.with_name("knickpoint"), "demo", "--out", "site")
-    told = subprocess.run(
+    reported = subprocess.run(
         command, cwd=out, env=os.environ | environment, check=True, timeout=300, capture_output=True
     )
     digests = {
@@ -63,7 +63,7 @@ def tell(python: Path, out: Path, **environment: str) -> Mapping[str, str]:
         for path in out.rglob("*")
         if path.is_file() and not path.name.endswith(".lock")
     }
-    verdict = told.stdout.decode().split("Open:", maxsplit=1)[0]
+    verdict = reported.stdout.decode().split("Open:", maxsplit=1)[0]
     return digests | {"what the command says": verdict}
 
 
@@ -74,14 +74,16 @@ def test_versions_of_python_hash_seeds_time_zones_and_languages_change_no_byte(
     other_python: Path, tmp_path: Path, figures: dict[str, object]
 ) -> None:
     here = Path(sys.executable)
-    first = tell(here, tmp_path / "first", PYTHONHASHSEED="1", TZ="UTC", LC_ALL="C.UTF-8")
+    first = report(here, tmp_path / "first", PYTHONHASHSEED="1", TZ="UTC", LC_ALL="C.UTF-8")
     assert len(first) > 400
     for name, python, seed, zone, language in (
         ("again", here, "2", "Pacific/Auckland", "C"),
         ("other", other_python, "3", "America/St_Johns", "de_DE.UTF-8"),
     ):
-        told = tell(python, tmp_path / name, PYTHONHASHSEED=seed, TZ=zone, LC_ALL=language)
-        differing = {path for path in first.keys() | told.keys() if first.get(path) != told.get(path)}
+        reported = report(python, tmp_path / name, PYTHONHASHSEED=seed, TZ=zone, LC_ALL=language)
+        differing = {
+            path for path in first.keys() | reported.keys() if first.get(path) != reported.get(path)
+        }
         assert not differing, (name, sorted(differing)[:20])
     figures["files"] = len(first) - 1
     figures["Pythons"] = f"{HERE[0]}.{HERE[1]} and {other_python.parents[1].name.split('-')[1]}"

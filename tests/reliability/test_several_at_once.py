@@ -222,7 +222,7 @@ def test_two_candidates(together: Together, figures: dict[str, object]) -> None:
 def test_two_nightlies_beside_readers_and_writers(
     together: Together, effort: Callable[[int, int], int], figures: dict[str, object]
 ) -> None:
-    """The second night begins when the first one is told: no trial is of both, and none is missing."""
+    """The second night begins after the report of the first: no trial is of both, none is missing."""
     chance = random.Random(13)  # noqa: S311  no secret
     tries, refused = effort(1, 2), 0
     commands = ("nightly --suite fake-short", "nightly --suite fake-short", "append", "report")

@@ -65,7 +65,7 @@ def start(build: Build) -> ForkProcess:
 
 
 def end(process: ForkProcess) -> bool:
-    """Wait for a process; tell whether it was killed, the alternative being that it succeeded."""
+    """Wait for a process; return whether it was killed, the alternative being that it succeeded."""
     process.join(120)
     assert process.exitcode in (0, -signal.SIGKILL)
     return process.exitcode != 0

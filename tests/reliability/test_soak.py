@@ -17,13 +17,13 @@ from perf.systems import registry
 @pytest.mark.slow
 @pytest.mark.alone
 @pytest.mark.timeout(1800)
-@pytest.mark.keeps("season-told-right")
+@pytest.mark.keeps("season-reported-right")
 def test_a_season_of_simulated_nights(
     tmp_path: Path, figures: dict[str, object], effort: Callable[[int, int], int]
 ) -> None:
     with season_run.run_season(effort(36, 108), tmp_path, tmp_path / "log", real_every=6) as seen:
-        wrong, told = season_checks.check_all(seen)
-    figures.update(told)
+        wrong, reported = season_checks.check_all(seen)
+    figures.update(reported)
     assert wrong == []
 
 
@@ -39,6 +39,6 @@ def test_real_nights_in_a_row(tmp_path: Path, figures: dict[str, object]) -> Non
             releases.fetch(cassandra, releases.find_release(cassandra, version))
         except KnickpointError as missing:
             need(condition=False, what=str(missing))
-    wrong, told = real_nights.check(real_nights.run_nights(2, tmp_path))
-    figures.update(told)
+    wrong, reported = real_nights.check(real_nights.run_nights(2, tmp_path))
+    figures.update(reported)
     assert wrong == []

@@ -67,7 +67,7 @@ class Watched:
     here: Path
     launcher: Commands
     sealed: dict[str, str] = field(default_factory=dict)
-    told: set[str] = field(default_factory=set)
+    reported: set[str] = field(default_factory=set)
 
     @property
     def places(self) -> Places:
@@ -93,18 +93,18 @@ class Watched:
             environment={"TMPDIR": str(aside), **(environment or {})},
             **moment,  # type: ignore[arg-type]
         )
-        self.told |= set(_TOLD.findall(ended.said))
+        self.reported |= set(_TOLD.findall(ended.said))
         return ended
 
     def check_kept(self) -> None:
-        """Hold what is there against what was there before, and what was told."""
+        """Hold what is there against what was there before, and what was reported."""
         now = {place.name: digest_tree(place) for place in bundle.find(self.places)}
         assert {name: now.get(name) for name in self.sealed} == self.sealed
         self.sealed = now
         assert len(list(self.places.trials.glob(".*"))) <= 1
         kept = self.read_ids() if has_history(self.places) else []
         assert len(kept) == len(set(kept))
-        assert self.told <= set(kept) <= set(now)
+        assert self.reported <= set(kept) <= set(now)
 
     def read_ids(self) -> list[str]:
         with open_history(self.places.history, read_only=True) as history:

@@ -236,13 +236,13 @@ def has_answered(name: str, place: Path) -> bool:
 def fill_in(name: str, place: Path, made: Path) -> list[str]:
     """Return the command line of a job for a place that begins as what was made."""
     incident = made / "incident"
-    told = {
+    reported = {
         "data": str(place / "var"),
         "configs": str(place / "configs"),
         "place": str(place),
         "incident": incident.read_text() if incident.exists() else "",
     }
-    return [one.format(**told) for one in JOBS[name].argv]
+    return [one.format(**reported) for one in JOBS[name].argv]
 
 
 def find_sealed(place: Path) -> set[str]:
@@ -259,7 +259,7 @@ def find_appended(place: Path) -> set[str]:
         return {str(head.id) for head in history.heads()}
 
 
-def find_told(done: Done) -> set[str]:
+def find_reported(done: Done) -> set[str]:
     """Return the trials that a command said it had appended."""
     return {line.split()[1] for line in done.err.splitlines() if line.strip().startswith("appended ")}
 

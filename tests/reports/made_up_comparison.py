@@ -101,16 +101,16 @@ def _explain(outcome: Outcome, trials: int, change: float, half: float, relevant
     """Say it as `sequential` does."""
     interval = f"{signed_percent(change - half)} to {signed_percent(change + half)}"
     of = f"after {trials} trials of each side the candidate"
-    told = f"{signed_percent(change)} ({interval})"
+    reported = f"{signed_percent(change)} ({interval})"
     match outcome:
         case Outcome.UNCHANGED:
-            return f"{of} is shown to lie within ±{percent(relevant)} of the baseline: {told}"
+            return f"{of} is shown to lie within ±{percent(relevant)} of the baseline: {reported}"
         case Outcome.UNDECIDED:
             doubt = f"which could be nothing and could be more than ±{percent(relevant)}"
-            return f"{of} differs by {told}, {doubt}"
+            return f"{of} differs by {reported}, {doubt}"
         case _:
             side = "better" if outcome is Outcome.IMPROVED else "worse"
-            return f"{of} is {side} than the baseline: {told}"
+            return f"{of} is {side} than the baseline: {reported}"
 
 
 def _draw(

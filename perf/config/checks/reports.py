@@ -117,7 +117,7 @@ def _check_rows(at: Place, table: PublishedTable) -> Iterator[str]:
 def _check_cells(at: Place, table: PublishedTable, known: _Known) -> Iterator[str]:
     """Check each address once, at the row that completes it."""
     rows = {row.name: index for index, row in enumerate(table.rows)}
-    told: set[str] = set()
+    reported: set[str] = set()
     for row, column, spot in cells(table):
         if column.quotient or column.not_here:
             continue
@@ -127,13 +127,13 @@ def _check_cells(at: Place, table: PublishedTable, known: _Known) -> Iterator[st
             here = f"{place}, {column.name}"
             before = known.first.setdefault(astuple(spot), here)
             if before != here:
-                found = [place.tell(f"{here} has the same address as {before}; keep one of them")]
-        yield from (one for one in found if one not in told)
-        told.update(found)
+                found = [place.problem(f"{here} has the same address as {before}; keep one of them")]
+        yield from (one for one in found if one not in reported)
+        reported.update(found)
 
 
 def _has_value(table: PublishedTable, row: PublishedRow, column: PublishedColumn) -> bool:
-    """Tell whether anything is published in a cell; what is only measured may stand in many tables."""
+    """Return whether a cell has a published figure; what is only measured may stand in many tables."""
     place = table.columns.index(column)
     return place < len(row.values) and row.values[place] is not None
 
@@ -156,7 +156,7 @@ def _check_spot(at: Place, spot: Spot, known: _Known) -> Iterator[str]:
 
 
 def _say_of(at: Place, key: str, value: str, why: str) -> str:
-    return at.tell(f"the {key} of a cell of {at} is {value}, {why}")
+    return at.problem(f"the {key} of a cell of {at} is {value}, {why}")
 
 
 def _check_place(at: Place, spot: Spot, entries: Entries) -> Iterator[str]:

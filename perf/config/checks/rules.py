@@ -22,11 +22,11 @@ def _check_trusted(at: Place, detection: Detection) -> Iterator[str]:
         for metric, statistics in metrics.items():
             place = at / load / metric
             if metric not in METRICS:
-                yield place.tell(f"{at / load}: {metric} is no metric; {suggest(metric, METRICS)}")
-            # A metric that is not under judged at all is told there.
+                yield place.problem(f"{at / load}: {metric} is no metric; {suggest(metric, METRICS)}")
+            # A metric that is not under judged at all is reported there.
             for statistic in statistics:
                 if statistic not in detection.judged.get(metric, (statistic,)):
-                    yield place.tell(
+                    yield place.problem(
                         f"{at / load}: {statistic} of {metric} is not judged; "
                         "name it under judged as well, or trust one that is there"
                     )
@@ -52,13 +52,13 @@ def check_detection(at: Place, detection: Detection) -> Iterator[str]:
         for metric in table:
             if metric in DIAGNOSTICS:
                 fault = "explains results and is not judged; remove it"
-                yield (at / name / metric).tell(f"{name}.{metric} {fault}")
+                yield (at / name / metric).problem(f"{name}.{metric} {fault}")
             elif metric not in METRICS:
                 fault = f"is no metric; {suggest(metric, METRICS)}"
-                yield (at / name / metric).tell(f"{name}.{metric} {fault}")
+                yield (at / name / metric).problem(f"{name}.{metric} {fault}")
         for metric in METRICS:
             if metric not in table:
-                yield (at / name).tell(f"the key {name}.{metric} is missing; add it, as {entry}")
+                yield (at / name).problem(f"the key {name}.{metric} is missing; add it, as {entry}")
 
 
 _ENDING = (TriageState.ACKNOWLEDGED, TriageState.IGNORED)

@@ -172,7 +172,7 @@ def _refuse(steps: Sequence[str | int], value: JsonValue, rules: _Rules) -> str:
 
 
 def _is_at(way: str, pattern: str) -> bool:
-    """Tell whether a pattern matches a way, or any beginning of it up to a dot: all below is meant."""
+    """Return whether a pattern matches a way or any beginning of it up to a dot: all below is meant."""
     steps = way.lower().split(".")
     return any(fnmatchcase(".".join(steps[: end + 1]), pattern.lower()) for end in range(len(steps)))
 
@@ -208,7 +208,7 @@ def _describe_of_keys(at: Place, problems: Iterable[str]) -> Iterator[str]:
     """Describe where the keys stand that a system complains about, each as "key: what, what next"."""
     for problem in problems:
         key, _, what = problem.partition(": ")
-        yield (at / key).tell(f"{at}.{key} {what}")
+        yield (at / key).problem(f"{at}.{key} {what}")
 
 
 _VARIABLE = re.compile(rf"{VARIABLES_BEGIN}[A-Z0-9_]*")
@@ -236,14 +236,14 @@ def _check_password(at: Place, access: Access) -> Iterator[str]:
     sources = [name for name in ("password_env", "password_file") if getattr(access, name) is not None]
     if access.username is not None and not sources:
         username = at / "username"
-        yield at.tell(
+        yield at.problem(
             f"{username} is {at.document.show(username.steps, access.username)}, without a password; "
             "add password_env, the name of a variable, or password_file"
         )
     if access.username is None and sources:
-        yield at.tell(f"{at / sources[0]} is there without a username; add one, or remove it")
+        yield at.problem(f"{at / sources[0]} is there without a username; add one, or remove it")
     if len(sources) > 1:
-        yield at.tell("access.password_env and access.password_file are both there; remove one")
+        yield at.problem("access.password_env and access.password_file are both there; remove one")
     if access.password_env is not None and not _VARIABLE.fullmatch(access.password_env):
         # Not shown: it may be the password itself.
         yield (at / "password_env").fault(

@@ -51,7 +51,7 @@ def check_testbed(entry: ConfigFile[Testbed]) -> Iterator[str]:
     known = name_settings()
     for name in testbed.tuning.unavailable if testbed.tuning else ():
         if name not in known:
-            yield (at / "tuning" / "unavailable" / name).tell(
+            yield (at / "tuning" / "unavailable" / name).problem(
                 f"tuning.unavailable names {name}, which is a setting of no profile; "
                 f"{suggest(name, known)}"
             )

@@ -57,7 +57,7 @@ def _check_names(at: Place, workload: Workload) -> Iterator[str]:
         *((at / "measurements" / i / "name", one.name) for i, one in enumerate(workload.measurements)),
     ]
     if not named:
-        yield at.tell(
+        yield at.problem(
             "there is neither a sequence nor measurements, so nothing would be measured; "
             "add one of them"
         )
@@ -129,7 +129,7 @@ def _check_rows(at: Place, workload: Workload) -> Iterator[str]:
         yield (at / "preload_rows_per_device").say(why)
     if isinstance(records, Ycsb) and workload.preload is None and asked - {Operation.INSERT}:
         names = ", ".join(sorted(one.value for one in asked - {Operation.INSERT}))
-        yield at.tell(
+        yield at.problem(
             f"nothing is stored that {names} could be about, since only what is "
             "preloaded is known to be there; add `preload: records`"
         )
@@ -142,7 +142,7 @@ def _check_counted(at: Place, phase: CountedPhase) -> Iterator[str]:
     """Insist on a value seed where values are stored in place of others, and only there."""
     stores = phase.operation in {Operation.PUT, Operation.PUT_GET}
     if stores and phase.value_seed is None:
-        yield at.tell(
+        yield at.problem(
             f"the phase {phase.name} stores values and has no value_seed; "
             "add one, other than that of the phase before"
         )

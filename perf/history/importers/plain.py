@@ -268,7 +268,7 @@ def _run(file: File, rows: Sequence[_Placed]) -> ForeignRun:
         identity=digest(repr(sorted((repr(placed.row), repr(placed.attributes)) for placed in rows))),
         samples=(*overall, *kept),
         settings=facts(attributes.items()),
-        told=Naming(
+        stated=Naming(
             started_at=first.row.time,
             **{column: getattr(first.row, column) for column in _OF_A_RUN if column != "time"},
         ),

@@ -40,7 +40,7 @@ _MOST_PROBLEMS = 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Naming:
-    """What a run is, as its file or the user tells, whose word wins. None: nothing is told."""
+    """What a run is, as its file or the user tells, whose word wins. None: nothing is said."""
 
     system: str | None = None
     release: str | None = None
@@ -75,7 +75,7 @@ class ForeignRun:
     settings: tuple[Fact, ...] = ()
     findings: tuple[Fact, ...] = ()
     finished_at: datetime | None = None
-    told: Naming = Naming()
+    stated: Naming = Naming()
 
 
 class Unreadable(Exception):  # noqa: N818  a claim about the file; it ends in `importing`, as one sentence each
@@ -139,7 +139,7 @@ class File:
         settings: Iterable[tuple[str, object]] = (),
         findings: Iterable[tuple[str, object]] = (),
         finished_at: datetime | None = None,
-        **told: Any,  # noqa: ANN401  fields of Naming
+        **stated: Any,  # noqa: ANN401  fields of Naming
     ) -> tuple[ForeignRun]:
         """Return the only run of the file; raise all that was found wrong until its last sample."""
         taken = tuple(samples)
@@ -153,7 +153,7 @@ class File:
                 settings=facts(settings),
                 findings=facts(findings),
                 finished_at=finished_at,
-                told=Naming(**told),
+                stated=Naming(**stated),
             ),
         )
 

@@ -65,10 +65,10 @@ def mend(path: Path) -> None:
     with suppress(OSError, ValueError, KeyError), path.open("r+b", buffering=0) as file:
         fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         head, _, body = read_plain(backup_of(path), _MOST_BYTES).partition(b"\n")
-        told = json.loads(head)
-        is_whole = hashlib.sha256(body).hexdigest() == told["sha256"]
+        header = json.loads(head)
+        is_whole = hashlib.sha256(body).hexdigest() == header["sha256"]
         if is_whole and file.read(_HEADERS) == body[:_HEADERS]:
-            for number, place in enumerate(told["places"]):
+            for number, place in enumerate(header["places"]):
                 start = _HEADERS + _BLOCK * number
                 os.pwrite(file.fileno(), body[start : start + _BLOCK], place)
             os.fsync(file.fileno())

@@ -155,16 +155,16 @@ def _fold(connection: duckdb.DuckDBPyConnection, path: Path, *, beyond_bytes: in
 def _wait_for(attempt: Callable[[], T]) -> T:
     """Try until no other process has the history open; raise what is said when it was long enough."""
     give_up_s = time.monotonic() + _WAIT_S
-    is_told = False
+    is_reported = False
     while True:
         try:
             return attempt()
         except _InUseError as busy:
             if time.monotonic() >= give_up_s:
                 raise
-            if not is_told:
+            if not is_reported:
                 note(f"{busy.said}; waiting up to {_WAIT_S:g} s")
-            is_told = True
+            is_reported = True
             time.sleep(_POLL_S)
 
 
@@ -199,7 +199,8 @@ def replacement(path: Path) -> Iterator[Path]:
 def rebuilding(path: Path, *, keeps_old: bool) -> Iterator[tuple[Path, frozenset[str]]]:
     """Do as `replacement`, and give the trials of the old one, as far as it can be read.
 
-    One that cannot be read is kept beside the new one, and so is any other if it is to be.
+    One that cannot be read is kept beside the new one, unless it is empty, and so is any other if it is
+    to be.
     """
     with replacing(path, is_read=False) as (fresh, old):
         known: frozenset[str] = frozenset()
@@ -210,7 +211,7 @@ def rebuilding(path: Path, *, keeps_old: bool) -> Iterator[tuple[Path, frozenset
             except duckdb.Error:
                 keeps_old = True
         yield fresh, known
-        if keeps_old and path.exists():
+        if keeps_old and path.exists() and path.stat().st_size:
             with explained(path):
                 kept = _keep(path, "damaged")
             note(f"the old one is kept as {kept}, to be removed when you like")
@@ -492,7 +493,7 @@ def _locked(path: Path, *, wait_s: float) -> Iterator[None]:
 def _fold_left_log(path: Path) -> None:
     """Bring what is only in the write-ahead log into the file: a log is removed before its file."""
     if _log_of(path).exists():
-        # Who has it open is told by what comes next, and a corrupt one is to be replaced.
+        # Who has it open is reported by what comes next, and a corrupt one is to be replaced.
         with suppress(duckdb.Error, HistoryError), _open(path, read_only=False) as connection:
             _fold(connection, path)
 

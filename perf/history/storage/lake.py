@@ -146,7 +146,7 @@ class LakeStorage:
         if _list_tables(self.connection):
             return
         # The one row of `meta` goes into a file at once: a path that cannot be written, or keys that
-        # do not fit, are told now and not after the first 200 trials.
+        # do not fit, are reported now and not after the first 200 trials.
         detach(self.connection)
         attach(self.connection, self._place, read_only=False, inlined_rows=0)
         make_tables(self.connection, self._place)

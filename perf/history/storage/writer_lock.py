@@ -75,7 +75,7 @@ class WriterLock:
                 done meanwhile may be kept or not, which doing it again tells.
 
         """
-        with self._told(
+        with self._explained(
             "another writer has had the history {name} for {wait_s:.0f} s{holder}. "
             "Wait until it has ended"
         ):
@@ -86,7 +86,7 @@ class WriterLock:
             with suppress(self._psycopg.Error):
                 self._release()
             raise
-        with self._told():
+        with self._explained():
             self._release()
 
     @contextmanager
@@ -94,10 +94,10 @@ class WriterLock:
         """Hold the lock, once all that a killed writer had sent is done or undone as well.
 
         Its lock ends with its session, while the other session may still be at work on a commit that
-        it was told of before. To lock the table that each commit writes to is to wait for that.
+        it was notified of before. To lock the table that each commit writes to is to wait for that.
         """
         with self.held():
-            with self._told(
+            with self._explained(
                 "a commit into the history {name} has not ended in {wait_s:.0f} s: of a writer that "
                 "was killed, or one that asks for no lock. Wait until PostgreSQL has ended it "
                 "(pg_stat_activity shows it)"
@@ -116,7 +116,7 @@ class WriterLock:
             "SELECT i.table_name FROM ducklake_inlined_data_tables i JOIN ducklake_table t "
             "USING (table_id) WHERE t.table_name = 'trials' AND t.end_snapshot IS NULL"
         )
-        with self._told():
+        with self._explained():
             tables = self._session.execute(sql).fetchall()
             return sum(self._count(name) for (name,) in tables)
 
@@ -128,7 +128,7 @@ class WriterLock:
         return int(found[0]) if found else 0
 
     @contextmanager
-    def _told(self, waited: str = "") -> Iterator[None]:
+    def _explained(self, waited: str = "") -> Iterator[None]:
         """Turn what PostgreSQL says into a HistoryError; `waited` says what was waited for too long."""
         try:
             yield

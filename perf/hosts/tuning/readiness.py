@@ -1,6 +1,6 @@
 """Are the hosts of a testbed tuned as a release needs them? Look, switch profiles, refuse, look again.
 
-Hosts are asked at the same time, each with one command. Those that cannot be reached are told with
+Hosts are asked at the same time, each with one command. Those that cannot be reached are reported with
 those that drifted, all at once.
 """
 
@@ -31,7 +31,7 @@ from perf.model.results import Fact, Reason
 UNAVAILABLE_REMARK = "tuning-unavailable"
 _EVERY = 1_000_000
 
-Tell: TypeAlias = Callable[[str], None]
+Report: TypeAlias = Callable[[str], None]
 T = TypeVar("T")
 U = TypeVar("U")
 
@@ -146,7 +146,7 @@ def _look_at_one(machine: Machine, testbed: Testbed, profile_name: str | None) -
     return MachineCheck(machine=machine, profile=held_to, answer=answer, findings=findings)
 
 
-def tune(looks: tuple[MachineCheck, ...], testbed: Testbed, tell: Tell) -> tuple[MachineCheck, ...]:
+def tune(looks: tuple[MachineCheck, ...], testbed: Testbed, report: Report) -> tuple[MachineCheck, ...]:
     """Tune each machine to the profile it was held to, and look again.
 
     Raises:
@@ -176,9 +176,9 @@ def tune(looks: tuple[MachineCheck, ...], testbed: Testbed, tell: Tell) -> tuple
         raise HostUnfit("these hosts could not be tuned:\n  " + "\n  ".join(problems))
     for before, (after, complaints) in zip(looks, done, strict=True):
         for line in describe_tuning(before, after):
-            tell(line)
+            report(line)
         for line in complaints.splitlines():
-            tell(f"{after.host}: {line}")
+            report(f"{after.host}: {line}")
     return tuple(look for look, _ in done)
 
 
@@ -251,7 +251,7 @@ class Proven:
         return tuple(fact for look in again for fact in _state_facts(look))
 
 
-def prove(deployment: Deployment, profile: str, run_dir: Path, tell: Tell) -> Proven:
+def prove(deployment: Deployment, profile: str, run_dir: Path, report: Report) -> Proven:
     """See that the hosts of a trial are tuned; switch to another profile where that is all.
 
     Raises:
@@ -264,7 +264,7 @@ def prove(deployment: Deployment, profile: str, run_dir: Path, tell: Tell) -> Pr
         return Proven(looks=(), testbed=testbed)
     looks = check_readiness(deployment, profile, run_dir)
     if late := tuple(look for look in looks if not look.is_marked):
-        tuned = {look.host: look for look in tune(late, testbed, tell)}
+        tuned = {look.host: look for look in tune(late, testbed, report)}
         looks = tuple(tuned.get(look.host, look) for look in looks)
         refuse_drifted(looks, testbed)
         lines = [

@@ -73,7 +73,7 @@ class _Files:
         """Append to the interval log."""
         self.writer.append(intervals)
 
-    def tell(self, lines: str) -> None:
+    def report(self, lines: str) -> None:
         """Append lines of PROGRESS."""
         self.progress.write(lines)
         self.progress.flush()

@@ -102,7 +102,7 @@ class Recorder:
         self._planned: Tally[tuple[str, int]] = Tally()
         self._encoder = Encoder()
         self._seconds: defaultdict[tuple[int, int], list[float]] = defaultdict(lambda: [0, 0.0])
-        self._told = 0
+        self._reported = 0
         self._width_s = 1
         self.last_end_s = 0.0
         """When the last operation that was folded ended, in seconds from the first stage's start."""
@@ -115,7 +115,7 @@ class Recorder:
     def begin_stage(self, phase: str, begin_s: float) -> None:
         """Open the warm-up of a stage, whose end is not known yet."""
         self._begins.append(begin_s)
-        self._told = 0
+        self._reported = 0
         self._width_s = 1
         self._open(phase, 0, begin_s, math.inf)
 
@@ -163,10 +163,10 @@ class Recorder:
         """Return the lines of PROGRESS of the stage under way, up to its second `until`, each once."""
         stage = len(self._begins) - 1
         lines = []
-        for second in range(self._told, until):
+        for second in range(self._reported, until):
             completed, service_s = self._seconds.pop((stage, second), (0, 0.0))
             lines.append(f"{stage},{second},{completed:.0f},{service_s:.6f}\n")
-        self._told = max(self._told, until)
+        self._reported = max(self._reported, until)
         return "".join(lines)
 
     def count(self) -> tuple[Counter, ...]:

@@ -50,7 +50,7 @@ class Output(Protocol):
         """Keep histograms."""
         ...
 
-    def tell(self, lines: str) -> None:
+    def report(self, lines: str) -> None:
         """Keep lines of PROGRESS."""
         ...
 
@@ -253,7 +253,7 @@ class _EngineRun:
         """
         self._pace_s = 1
         cap_s = begin_s + self._spec.stages[place].warmup_cap_s
-        while (at_s := self._told(place, cap_s)) is None:
+        while (at_s := self._ordered(place, cap_s)) is None:
             now_s = self._clock.now()
             if now_s >= cap_s - _DECIDE_S:
                 return cap_s
@@ -278,11 +278,11 @@ class _EngineRun:
         end_s = cells[-1].end_s
         self._tend(begin_s, end_s + _FOLD_LAG_S)
         self.fold(end_s)
-        self._output.tell(self.recorder.report_seconds(math.floor(end_s - begin_s + 1e-6)))
+        self._output.report(self.recorder.report_seconds(math.floor(end_s - begin_s + 1e-6)))
         cap_s = begin_s + self._spec.stages[place].warmup_cap_s
-        told_s = self._told(place, cap_s)
-        if told_s is not None and told_s != cells[0].start_s:
-            raise StepFailed("measure", "the load engine", _say_late(place, cap_s - told_s))
+        ordered_s = self._ordered(place, cap_s)
+        if ordered_s is not None and ordered_s != cells[0].start_s:
+            raise StepFailed("measure", "the load engine", _say_late(place, cap_s - ordered_s))
 
     def look_at(self, time_s: float) -> None:
         """Look at what this process has used, at a time or as soon after as possible."""
@@ -331,11 +331,11 @@ class _EngineRun:
                 self.second + self._pace_s, math.floor(self._clock.now() - begin_s - _FOLD_LAG_S)
             )
             self.fold(begin_s + self.second)
-            self._output.tell(self.recorder.report_seconds(self.second))
+            self._output.report(self.recorder.report_seconds(self.second))
             self.look_at(due_s)
         self._clock.sleep_until(until_s)
 
-    def _told(self, place: int, cap_s: float) -> float | None:
+    def _ordered(self, place: int, cap_s: float) -> float | None:
         unix_s = self._output.measure_at(place)
         # As exact as Unix time is written: a difference of such large numbers has a tail of its own.
         return None if unix_s is None else min(round(unix_s - self._start_at_s, 6), cap_s)

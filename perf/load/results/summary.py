@@ -64,8 +64,8 @@ def summarize(
     operations per dollar of each closed loop; in an open one its schedule would decide them.
     """
     untold = {step.phase for step in steps if step.outcome is not StepOutcome.HELD}
-    told = [stage for stage in stages if stage.phase not in untold]
-    wholes = tuple(collect_phases(told, outcome))
+    reported = [stage for stage in stages if stage.phase not in untold]
+    wholes = tuple(collect_phases(reported, outcome))
     known = {(whole.phase, whole.operation) for whole in wholes}
     return (
         *(
@@ -75,7 +75,7 @@ def summarize(
         ),
         *(
             sample
-            for figures in collect_figures(told, outcome)
+            for figures in collect_figures(reported, outcome)
             if (figures.phase, figures.operation) not in known
             for sample in _summarize_operation(figures, workload.batch_rows or 1)
         ),

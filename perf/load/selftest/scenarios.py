@@ -49,10 +49,10 @@ _TOO_SLOW_MS = 450.0
 
 def run_loops(stand: Stand, profile: LoadProfile) -> tuple[SelftestFinding, ...]:
     """Check schedules, service times and a closed loop: three stages against one server."""
-    told = Behaviour(service_time_ms=_SERVICE_MS, slow_every=_SLOW_EVERY, slow_ms=_SLOW_MS)
+    asked = Behaviour(service_time_ms=_SERVICE_MS, slow_every=_SLOW_EVERY, slow_ms=_SLOW_MS)
     seen = stand.observe(
         "loops",
-        servers=[told],
+        servers=[asked],
         stages=[
             _stage("even", _open_loop(profile.load_ops_per_s, _ROOM), profile),
             _stage("poisson", _open_loop(profile.poisson_load_ops_per_s, _ROOM, poisson=True), profile),
@@ -63,7 +63,7 @@ def run_loops(stand: Stand, profile: LoadProfile) -> tuple[SelftestFinding, ...]
         *check_uniform(seen, 0),
         *check_poisson(seen, 1),
         check_all_arrived(seen),
-        *check_service_time(seen, 0, told),
+        *check_service_time(seen, 0, asked),
         *check_closed(seen, 2),
     )
 
@@ -80,7 +80,7 @@ def run_stall(stand: Stand, profile: LoadProfile) -> tuple[SelftestFinding, ...]
 
 
 def run_pause(stand: Stand, profile: LoadProfile) -> tuple[SelftestFinding, ...]:
-    """Check that the client's own delay is told as such: an engine is stopped under an open loop."""
+    """Check that the client's own delay is reported: an engine is stopped under an open loop."""
     seen = stand.observe(
         "pause",
         servers=[Behaviour(service_time_ms=1.0)],
@@ -106,10 +106,10 @@ def run_merge(stand: Stand, profile: LoadProfile) -> tuple[SelftestFinding, ...]
 
 def run_counters(stand: Stand, profile: LoadProfile) -> tuple[SelftestFinding, ...]:
     """Check how operations end: some are refused, some answered after the client's time limit."""
-    told = Behaviour(service_time_ms=2.0, slow_every=31, slow_ms=_TOO_SLOW_MS, refuse_every=7)
+    asked = Behaviour(service_time_ms=2.0, slow_every=31, slow_ms=_TOO_SLOW_MS, refuse_every=7)
     seen = stand.observe(
         "counters",
-        servers=[told],
+        servers=[asked],
         stages=[_stage("counters", _open_loop(profile.load_ops_per_s / 2, _ROOM), profile)],
         timeout_s=_TIMEOUT_S,
     )
@@ -117,15 +117,15 @@ def run_counters(stand: Stand, profile: LoadProfile) -> tuple[SelftestFinding, .
 
 
 def run_until_reported(
-    scenario: Scenario, stand: Stand, profile: LoadProfile, tell: Callable[[str], None]
+    scenario: Scenario, stand: Stand, profile: LoadProfile, report: Callable[[str], None]
 ) -> tuple[SelftestFinding, ...]:
     """Run a scenario, and again if this machine's delays hid the answer; a failure stands at once."""
-    tell(scenario.title)
+    report(scenario.title)
     findings = scenario.run(stand, profile)
     for _ in range(_MORE_ATTEMPTS):
         if merge_outcomes(findings) is not CheckOutcome.CANNOT_TELL:
             break
-        tell(f"{scenario.title}: this machine paused, once more")
+        report(f"{scenario.title}: this machine paused, once more")
         findings = scenario.run(stand, profile)
     return findings
 

@@ -1,6 +1,6 @@
 """The test stand: null servers and engines, all real processes on loopback, and what both sides say.
 
-Truth comes from the servers' own record and from what the engines were told; nothing here trusts an
+Truth comes from the servers' own record and from what the engines were asked; nothing here trusts an
 engine.
 """
 
@@ -45,7 +45,7 @@ _AFTER_S = 20.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StageTimes:
-    """When a stage began, when its iterations began and ended: as the engines were told, Unix time."""
+    """When a stage began, when its iterations began and ended: as the engines were asked, Unix time."""
 
     begin_s: float
     measured_s: float
@@ -182,9 +182,9 @@ class Stand:
         command = OWN_SERVER if wire == "own" else (str(find_native(NULL_SERVER)),)
         nodes = tuple(_node(self.directory / name, place) for place in range(len(servers)))
         with ExitStack() as stack:
-            for node, told in zip(nodes, servers, strict=True):
+            for node, asked in zip(nodes, servers, strict=True):
                 make_directory(node.remote, node.work_dir)
-                configure_node(node, {**write_settings(told), "keep_record": True}, "self-test", wire)
+                configure_node(node, {**write_settings(asked), "keep_record": True}, "self-test", wire)
                 stack.callback(_stop, node)
                 start_node(node, command)
             for node in nodes:
@@ -233,7 +233,7 @@ def _pause(engines: Sequence[Engine], pause: Pause) -> None:
 
 def _signal(pids: Sequence[int], what: signal.Signals) -> None:
     for pid in pids:
-        with suppress(ProcessLookupError):  # an engine that has failed is told by who waits for it
+        with suppress(ProcessLookupError):  # an engine that has failed is reported by who waits for it
             os.kill(pid, what)
 
 

@@ -29,7 +29,7 @@ _STOPPED_SHARE = 0.5
 _LIMITS_MS = (100, 250)
 
 
-def check_service_time(seen: LoadEvidence, place: int, told: Behaviour) -> tuple[SelftestFinding, ...]:
+def check_service_time(seen: LoadEvidence, place: int, asked: Behaviour) -> tuple[SelftestFinding, ...]:
     """Check percentiles of the service time, where each `slow_every`-th operation is slow."""
     found = merge_kind(seen, place, SERVICE_TIME)
     (deeds,) = seen.deeds
@@ -41,8 +41,8 @@ def check_service_time(seen: LoadEvidence, place: int, told: Behaviour) -> tuple
     once_ms = max(often_ms, seen.delays.max_ms)
     findings = []
     for percentile, planted_ms, delays_ms in (
-        (50, told.service_time_ms, often_ms),
-        (99.5, told.slow_ms or 0.0, once_ms),
+        (50, asked.service_time_ms, often_ms),
+        (99.5, asked.slow_ms or 0.0, once_ms),
     ):
         server_ms = float(np.percentile(true_ms, percentile)) if true_ms.size else 0.0
         reported_ms = found.get_value_at_percentile(percentile) / 1000

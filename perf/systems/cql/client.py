@@ -202,7 +202,7 @@ def ask_soon(
     """Send what `ask` gives; call `answer` with the rows, or `done` with the error, exactly once."""
     try:
         future = session.execute_async(*ask())
-    except Exception as error:  # noqa: BLE001  a driver may raise anything; the caller is told once
+    except Exception as error:  # noqa: BLE001  a driver may raise anything; the caller is notified once
         done(None, error)
     else:
         future.add_callbacks(answer, partial(done, None))

@@ -41,7 +41,7 @@ def is_plain(layout: Mapping[str, JsonValue]) -> bool:
 def collection_options(
     layout: Mapping[str, JsonValue], *, time_field: str, meta_field: str
 ) -> dict[str, Any]:
-    """Return what `create_collection` is to be told beside the name."""
+    """Return what `create_collection` is given beside the name."""
     if is_plain(layout):
         return {}
     granularity = layout.get("granularity", DEFAULT_GRANULARITY)

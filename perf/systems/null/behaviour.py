@@ -125,7 +125,7 @@ def _contradictions(behaviour: Behaviour) -> list[str]:
 
 
 @dataclass(slots=True)
-class TimeLine:
+class AnswerSchedule:
     """Decides on one operation after the other, in the order of their arrival."""
 
     behaviour: Behaviour
@@ -139,25 +139,25 @@ class TimeLine:
 
     def decide(self, arrived_s: float) -> AnswerPlan:
         """Describe what becomes of an operation that arrived now."""
-        told = self.behaviour
+        asked = self.behaviour
         if not self.operations:
             self._first_s = arrived_s
         self.operations += 1
-        is_slow = self._is_turn(told.slow_every)
-        service_ms = told.slow_ms if is_slow and told.slow_ms is not None else told.service_time_ms
+        is_slow = self._is_turn(asked.slow_every)
+        service_ms = asked.slow_ms if is_slow and asked.slow_ms is not None else asked.service_time_ms
         due_s = arrived_s + service_ms / 1000
         if self._free_s:
             due_s = max(arrived_s, self._free_s[0]) + service_ms / 1000
             heapq.heapreplace(self._free_s, due_s)
-        due_s = math.inf if self._is_turn(told.never_answer_every) else self._unstalled(due_s)
-        return AnswerPlan(due_s=due_s, is_refused=self._is_turn(told.refuse_every))
+        due_s = math.inf if self._is_turn(asked.never_answer_every) else self._unstalled(due_s)
+        return AnswerPlan(due_s=due_s, is_refused=self._is_turn(asked.refuse_every))
 
     def _unstalled(self, due_s: float) -> float:
-        told = self.behaviour
-        if told.stall_at_s is None or told.stall_s is None:
+        asked = self.behaviour
+        if asked.stall_at_s is None or asked.stall_s is None:
             return due_s
-        begins_s = self._first_s + told.stall_at_s
-        ends_s = begins_s + told.stall_s
+        begins_s = self._first_s + asked.stall_at_s
+        ends_s = begins_s + asked.stall_s
         return ends_s if begins_s <= due_s < ends_s else due_s
 
     def _is_turn(self, every: int | None) -> bool:

@@ -128,7 +128,7 @@ class _Line:
         self._reader.start()
 
     def ask(self, request: tuple[int, int, int, int, int], done: _Done) -> None:
-        """Send a request and return; `done` is told later how it ended."""
+        """Send a request and return; `done` is called later with how it ended."""
         number = next(self._numbers) % _IDS
         self._waiting[number] = done
         if self._ended is not None:  # in this order: whoever comes too late for the reader sees it

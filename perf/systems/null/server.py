@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from perf.systems.null.behaviour import Behaviour, TimeLine, read_behaviour
+from perf.systems.null.behaviour import AnswerSchedule, Behaviour, read_behaviour
 from perf.systems.null.record import Record
 from perf.systems.null.wire import ANSWER, PORT, REQUEST, RequestKind, Status
 
@@ -67,7 +67,7 @@ class NullServer:
         """Listen; raise OSError where that is not possible."""
         self.record = Record()
         self._behaviour = behaviour
-        self._time_line = TimeLine(behaviour)
+        self._answer_schedule = AnswerSchedule(behaviour)
         self._waiting: list[_Due] = []
         self._connections: dict[int, _Peer] = {}
         self._rows = self._bytes = 0
@@ -123,10 +123,10 @@ class NullServer:
                 answer = ANSWER.pack(request[0], Status.DONE, self._rows, self._bytes)
                 self._send(fileno, answer)
                 continue
-            plan = self._time_line.decide(arrived_s)
+            plan = self._answer_schedule.decide(arrived_s)
             waiting = _Due(
                 plan.due_s,
-                self._time_line.operations,
+                self._answer_schedule.operations,
                 arrived_s,
                 fileno,
                 request,

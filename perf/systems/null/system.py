@@ -37,14 +37,14 @@ def configure_node(
     behaviour = read_behaviour(settings, where)
     if wire == "own" and behaviour.holds is not None:
         raise ConfigError([f"{where}: holds is set, and no answer of this server has rows; remove it"])
-    told = {
+    asked = {
         "wire": wire,
         "address": node.address,
         "port": PORT,
         "record": f"{node.work_dir}/{RECORD}",
         "settings": dict(settings),
     }
-    write_text(node.remote, f"{node.work_dir}/null.json", json.dumps(told, indent=1))
+    write_text(node.remote, f"{node.work_dir}/null.json", json.dumps(asked, indent=1))
 
 
 def start_node(node: Node, server: tuple[str, ...] = OWN_SERVER) -> None:

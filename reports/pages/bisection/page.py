@@ -46,12 +46,12 @@ def render_bisection(
     `incidents` are those whose origin it looked for, `comparisons` those that have a page; None means
     all of them.
     """
-    told = view_bisection(record)
+    view = view_bisection(record)
     return render(
         "bisection.html",
-        told.page,
+        view.page,
         record=record,
-        told=told,
+        view=view,
         incidents=incidents,
         name_incident=name_incident,
         measure=measure(record.measure),

@@ -45,7 +45,7 @@ def render_comparison(result: ComparisonResult, known: Collection[str]) -> SiteF
         "comparison.html",
         comparison_page(result.id),
         result=result,
-        told=summarize_result(result),
+        summary=summarize_result(result),
         purpose=_PURPOSES.get(result.purpose, result.purpose.value),
         names=[side_words(None, result, side) for side in SIDES],
         length=length_words(math.fsum(one.duration_s for one in result.trials)),

@@ -49,9 +49,9 @@ class TurnChart:
 
 
 def view_list(results: Iterable[ComparisonResult]) -> tuple[Attention, ...]:
-    """List comparisons, newest first; a bisection tells of its own."""
-    told = (one for one in results if one.purpose is not Purpose.BISECTION)
-    newest = sorted(told, key=lambda one: one.finished_at, reverse=True)
+    """List comparisons, newest first; a bisection lists its own."""
+    reported = (one for one in results if one.purpose is not Purpose.BISECTION)
+    newest = sorted(reported, key=lambda one: one.finished_at, reverse=True)
     return tuple(
         Attention(
             badge=summarize_result(one).badge,

@@ -1,7 +1,7 @@
 """JUnit XML of the verdicts, for build servers that read test reports. Pure.
 
 One test case per judged series: a regression is a failure, what could not be judged an error, what
-cannot be told is skipped with its reason. Only what is shown unchanged or improved passes. Trials of
+cannot be judged is skipped with its reason. Only what is shown unchanged or improved passes. Trials of
 the newest night that gave no result are errors of their own: they may have left no series behind.
 
 The form is the narrower one of two schemas: that of Jenkins (junit-10.xsd of its xUnit plugin) and that
@@ -91,8 +91,8 @@ def _name(key: SeriesKey) -> str:
 def _case(classname: str, name: str, tag: str, kind: str, reason: str) -> ET.Element:
     case = ET.Element("testcase", {"classname": classname, "name": name, "time": "0"})
     if tag:
-        told = {"message": line(reason, _MOST_REASON), "type": kind}
-        ET.SubElement(case, tag, told)
+        reported = {"message": line(reason, _MOST_REASON), "type": kind}
+        ET.SubElement(case, tag, reported)
     return case
 
 

@@ -1,4 +1,4 @@
-"""What is told elsewhere than on pages: the feed, the test report, badges and the export."""
+"""What is reported elsewhere than on pages: the feed, the test report, badges and the export."""
 
 from collections.abc import Collection, Iterator, Sequence
 from functools import partial
@@ -43,13 +43,13 @@ def batches(context: SiteContext) -> Iterator[Batch | LazyBatches]:
     yield from (
         LazyBatches(_KINDS, partial(_batches_of_points, context, *group)) for group in groups.items()
     )
-    yield LazyBatches(len(groups), partial(_batches_of_told, context))
+    yield LazyBatches(len(groups), partial(_batches_of_reported, context))
 
 
-def _batches_of_told(context: SiteContext) -> Iterator[Batch]:
+def _batches_of_reported(context: SiteContext) -> Iterator[Batch]:
     heads, judgement = context.heads, context.judgement
     measured_at = max((one.started_at for one in heads.values()), default=None)
-    told = feed.render_feed(
+    reported = feed.render_feed(
         view_notifications(judgement, heads, context.settings), measured_at=measured_at
     )
     verdicts = junit.render_junit(
@@ -61,7 +61,7 @@ def _batches_of_told(context: SiteContext) -> Iterator[Batch]:
     )
     badges = (SiteFile(path, content) for path, content in render_badges(judgement, heads))
     schemas = (SiteFile(path, content) for path, content in write_schemas().items())
-    yield batch_of(SiteFile(feed.PATH, told), SiteFile(junit.PATH, verdicts), *badges, *schemas)
+    yield batch_of(SiteFile(feed.PATH, reported), SiteFile(junit.PATH, verdicts), *badges, *schemas)
 
 
 def list_troubles(context: SiteContext) -> tuple[Attention, ...]:

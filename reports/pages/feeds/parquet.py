@@ -104,8 +104,8 @@ def _literal(text: str) -> str:
 
 def _metadata(table: type[Row]) -> str:
     """Write the metadata of a file as a literal of DuckDB."""
-    told = {"knickpoint_format": str(FORMAT)}
+    reported = {"knickpoint_format": str(FORMAT)}
     for one in list_columns(table):
-        told[one.name] = f"{one.about} ({one.unit})" if one.unit else one.about
-    listed = (f"'{name}': {_literal(text)}" for name, text in told.items())
+        reported[one.name] = f"{one.about} ({one.unit})" if one.unit else one.about
+    listed = (f"'{name}': {_literal(text)}" for name, text in reported.items())
     return f"{{{', '.join(listed)}}}"

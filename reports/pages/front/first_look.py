@@ -132,19 +132,19 @@ def say_sides(tables: Sequence[SideTable]) -> str:
     if not rows:
         return ""
     found = {outcome for outcome, _, _ in rows}
-    told = next((one for one in _MOVED if one in found), merge(found))
-    chosen = [(table, row) for outcome, table, row in rows if outcome is told]
+    reported = next((one for one in _MOVED if one in found), merge(found))
+    chosen = [(table, row) for outcome, table, row in rows if outcome is reported]
     before, after = chosen[0][0].before, chosen[0][0].after
     begin = {
         Outcome.REGRESSED: f"{after} is worse than {before}",
         Outcome.IMPROVED: f"{after} is better than {before}",
         Outcome.UNCHANGED: f"{after} is like {before}",
-    }.get(told, f"No difference between {before} and {after} is shown")
-    if told is Outcome.UNDECIDED:
+    }.get(reported, f"No difference between {before} and {after} is shown")
+    if reported is Outcome.UNDECIDED:
         return f"{begin}: {_say_excluded([row for _, _, row in rows])}."
     said = ", ".join(_say_row(row) for _, row in chosen[:_MOST_SAID])
     more = f", and {len(chosen) - _MOST_SAID} more" if len(chosen) > _MOST_SAID else ""
-    rest = Counter(outcome for outcome, _, _ in rows if outcome is not told)
+    rest = Counter(outcome for outcome, _, _ in rows if outcome is not reported)
     others = "".join(f"; {rest[one]} {one}" for one in WORST_FIRST if rest[one])
     return f"{begin}: {said}{more}{others}."
 

@@ -376,7 +376,7 @@ def _is_decided(incident: Incident) -> bool:
 def _find_deviations(
     judgement: Judgement, series: Sequence[JudgedSeries], trials: Sequence[TrialHead]
 ) -> list[tuple[Deviation, Incident | None]]:
-    """Return the largest movers of the newest night, the furthest first, with what was told of them."""
+    """Return the largest movers of the newest night, the furthest first, with what was said of them."""
     tonight = find_current_night(trials)
     night = tonight[0].night if tonight else ""
     movers = rank(
@@ -387,9 +387,9 @@ def _find_deviations(
         _MOST_MOVERS,
     )
     movers = tuple(one for one in movers if one.deviations >= _LEAST_DEVIATIONS)
-    told = by_change(reversed(judgement.incidents))  # where two tell of a place, the first does
+    reported = by_change(reversed(judgement.incidents))  # where two tell of a place, the first does
     return [
-        (mover, told.get((mover.series.key, mover.series.points.index(mover.point))))
+        (mover, reported.get((mover.series.key, mover.series.points.index(mover.point))))
         for mover in movers
     ]
 

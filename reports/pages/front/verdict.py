@@ -80,13 +80,13 @@ def count_series(series: Iterable[JudgedSeries]) -> tuple[tuple[str, str, str], 
 def say_troubles(recent: Sequence[TrialHead], missing: int) -> str:
     """Describe how many trials of a night gave no result; empty where all did."""
     counts = Counter(trial.status for trial in recent)
-    told = (
+    reported = (
         (counts[TrialStatus.FAILED], "failed"),
         (counts[TrialStatus.INVALID], "invalid"),
         (missing, "missing"),
     )
-    parts = [f"{many:,} {word}" for many, word in told if many]
-    total = sum(many for many, _ in told)
+    parts = [f"{many:,} {word}" for many, word in reported if many]
+    total = sum(many for many, _ in reported)
     of_all = count(len(recent) + missing, "trial")
     return (
         f"{total:,} of {of_all} of the newest night gave no result: {', '.join(parts)}" if parts else ""

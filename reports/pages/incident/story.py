@@ -1,4 +1,4 @@
-"""The story of an incident: when it was told, by whom it was decided about, what came of it."""
+"""The story of an incident: when it was reported, by whom it was decided about, what came of it."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -48,8 +48,8 @@ def describe_story(
                 what=sentence(say_reply(reply)),
                 page=links.comparison_page(reply.answer.comparison),
             )
-            for told, reply in incident.replies
-            if told == change
+            for reported, reply in incident.replies
+            if reported == change
         ),
         *(
             StoryStep(
@@ -150,8 +150,8 @@ def _describe_alerts(incident: Incident, lead: JudgedSeries) -> Iterator[StorySt
     rises = change.after > change.before
     found = [one for one in lead.alerts if may_be(one, rises=rises, **at)]
     nights = nights_of(lead.series)
-    told = sorted(event for alert in found for event in _list_nights(alert, lead))
-    yield from (StoryStep(when=night_words(nights[night]), what=what) for night, what in told)
+    reported = sorted(event for alert in found for event in _list_nights(alert, lead))
+    yield from (StoryStep(when=night_words(nights[night]), what=what) for night, what in reported)
 
 
 def _list_nights(alert: Alert, lead: JudgedSeries) -> Iterator[tuple[int, str]]:

@@ -96,7 +96,7 @@ class NightRow:
 
 
 def list_by_itself(trials: Iterable[TrialHead]) -> list[TrialHead]:
-    """Return the trials that took no turns: those are told by their comparison, however they ended."""
+    """Return the trials that took no turns: those are on the page of their comparison."""
     return [trial for trial in trials if trial.night or trial.purpose not in _IN_TURNS]
 
 
@@ -174,12 +174,13 @@ def count_statuses(trials: Iterable[TrialHead], *, best_first: bool = False) -> 
 
 def summarize_night(night: MeasuredNight, known: Mapping[TrialId, TrialHead]) -> str:
     """Describe how much of its plan a night measured, and how its trials ended."""
-    told = count_statuses(night.trials)
+    reported = count_statuses(night.trials)
     if not night.plan:
-        return f"{count(len(night.trials), 'trial')}: {told}."
+        return f"{count(len(night.trials), 'trial')}: {reported}."
     ended = sum(planned.id in known for planned in night.plan.trials)
     planned = count(len(night.plan.trials), "planned trial")
-    return f"{ended:,} of {planned} of suite {night.plan.suite} ended{f': {told}' if told else ''}."
+    how = f": {reported}" if reported else ""
+    return f"{ended:,} of {planned} of suite {night.plan.suite} ended{how}."
 
 
 def _find_first_known(names: Sequence[str], series: Iterable[JudgedSeries]) -> int:

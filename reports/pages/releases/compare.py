@@ -393,7 +393,7 @@ def _describe_measure(key: SeriesKey, columns: Sequence[tuple[str, str]]) -> dic
 
 
 def _describe_comparison(one: ComparisonResult) -> dict[str, Any]:
-    told = summarize_result(one)
+    reported = summarize_result(one)
     return {
         "sides": [
             variant_id(one.system, side.version, side.config.name, side.config.sha256)
@@ -401,7 +401,7 @@ def _describe_comparison(one: ComparisonResult) -> dict[str, Any]:
         ],
         "page": links.comparison_page(one.id),
         "title": clean(f"{one.experiment}: {one.baseline.label} → {one.candidate.label}"),
-        "badge": asdict(told.badge),
+        "badge": asdict(reported.badge),
         "day": moment(one.finished_at).day,
-        "sentence": told.sentence,
+        "sentence": reported.sentence,
     }

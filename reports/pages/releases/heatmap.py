@@ -246,14 +246,14 @@ def _compare(key: SeriesKey, pair: HeatPair, settings: Detection, *, is_on_both:
             notes=_list_notes(sides, settings),
         )
     difference = compare(before, after, settings)
-    is_told = difference.standing in (MedianStatus.WORSE, MedianStatus.BETTER)
+    is_reported = difference.standing in (MedianStatus.WORSE, MedianStatus.BETTER)
     relevant = settings.relevant_change.get(key.metric, 0.0)
     is_echo = before.is_echo and after.is_echo and difference.standing in _SILENT
     return HeatCell(
         badge=ECHO_BADGE if is_echo else STANDING_BADGES[difference.standing],
         sides=(before, after),
         difference=difference,
-        strength=strength(difference.change, relevant) if is_told else 0,
+        strength=strength(difference.change, relevant) if is_reported else 0,
         notes=_list_notes((before, after), settings),
     )
 

@@ -191,8 +191,8 @@ def _make_release(
 
 def _view_incidents(one: Measuring, context: SiteContext) -> tuple[Attention, ...]:
     """Describe of the incidents with a change at a release, with links from its page."""
-    told = view_incidents(one.incidents, context.heads, context.settings)
-    return tuple(replace(attention, page=f"../{attention.page}") for attention in told)
+    reported = view_incidents(one.incidents, context.heads, context.settings)
+    return tuple(replace(attention, page=f"../{attention.page}") for attention in reported)
 
 
 def _digest_release(

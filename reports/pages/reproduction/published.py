@@ -202,8 +202,8 @@ class _Beside:
     def describe_missing(self) -> tuple[str, ...]:
         """Return each reason for which cells have no value, with the cells that it is true of."""
         places = {reason: self._name(them) for reason, them in self._not_measured.items()}
-        told = places | {reason: [*them] for reason, them in self._refused.items()}
-        return tuple(sentence(f"{reason}: {'; '.join(them)}") for reason, them in told.items())
+        reported = places | {reason: [*them] for reason, them in self._refused.items()}
+        return tuple(sentence(f"{reason}: {'; '.join(them)}") for reason, them in reported.items())
 
     def _choose(self, figure: _Figure) -> MeasuredSetting | None:
         return self._matched.chosen.get((figure.table.name, figure.spot.subject or ""))

@@ -260,7 +260,7 @@ def cell_of(spot: Spot) -> ValueAddress:
 
 
 def refuse_ratio(one: SideSetting, other: SideSetting, *, across_testbeds: bool) -> str:
-    """Describe why no ratio of two settings is told; empty where it is.
+    """Describe why no ratio of two settings is reported; empty where it is.
 
     `across_testbeds` where the report itself compares testbeds, so that both subjects name theirs, or
     where sizes of hosts are compared whose capacities are known.

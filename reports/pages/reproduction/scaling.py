@@ -58,7 +58,7 @@ class Scaled:
 
     scaling: Scaling
     why: str
-    is_told: bool = False
+    is_reported: bool = False
     throughput_ratio: float | None = None
     by_size: ScalingShare | None = None
     has_cores: bool = False
@@ -159,7 +159,7 @@ def find_scaling(
     return Scaled(
         scaling=one,
         why=sentence("; ".join(differences)) if differences else "",
-        is_told=True,
+        is_reported=True,
         throughput_ratio=fast / slow if slow else None,
         by_size=scale_share(slow, fast, *sizes),
         has_cores=has_cores,

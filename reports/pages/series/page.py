@@ -20,7 +20,7 @@ from analysis.detection.series import Points
 from analysis.detection.verdict import Outcome
 from analysis.judging.incidents import Incident
 from analysis.judging.judgement import JudgedSeries
-from analysis.judging.standing import find_told
+from analysis.judging.standing import find_reported
 from analysis.orchestration.setting_words import NO_SETTINGS, ChangedSettings
 from perf.model.columns import Occasion
 from perf.model.metrics import HIGHEST_LOAD
@@ -282,7 +282,7 @@ def show_series(
     is_by_night = len(points.versions) == 1
     summary = _summarize(points, is_by_night=is_by_night)
     changes = view_changes(judged, incidents or {}, settings, changed)
-    told = find_told(judged.detectable)
+    reported = find_reported(judged.detectable)
     segments = _find_segments(judged)
     return ShownSeries(
         key=key,
@@ -300,7 +300,7 @@ def show_series(
         segments=segments,
         references=references_for(key, references),
         neighbours=tuple(_find_neighbours(key, points, chain)),
-        visible=told.relative_change if told else None,
+        visible=reported.relative_change if reported else None,
         is_by_night=is_by_night,
         has_imported=points.has(_is_imported),
         is_watch=is_watch,
@@ -331,12 +331,14 @@ def _say_chart(
         return "No points."
     newest, value = points[-1], quantity(points[-1].value, metric)
     level = segments[-1].text if segments and segments[-1].last == len(points) else ""
-    told = "; ".join(f"{one.outcome.word.lower()} {one.change}, {one.between}" for one in changes)
+    reported = "; ".join(f"{one.outcome.word.lower()} {one.change}, {one.between}" for one in changes)
     return " ".join(
         (
             f"{summary}.",
             f"The newest level is {level}." if level else "No level is claimed.",
-            f"{heading(count(len(changes), 'change point'))}: {told}." if told else "No change points.",
+            f"{heading(count(len(changes), 'change point'))}: {reported}."
+            if reported
+            else "No change points.",
             f"Newest value: {value}, {newest.release.version}, {night_words(newest.night)}.",
         )
     )

@@ -132,7 +132,7 @@ def render_single_file(context: SiteContext, experiment: str) -> bytes:
         )
     part = _narrow(context, experiment)
     keys = {one.series.key for one in part.judgement.series}
-    told = [
+    reported = [
         one
         for one in context.judgement.incidents
         if keys & {change.series.key for change in one.changes}
@@ -141,7 +141,7 @@ def render_single_file(context: SiteContext, experiment: str) -> bytes:
         *_make_all(series.batches(part)),
         *_make_all(trials.batches(part, _WITH_CURVES)),
         *_make_all(method.batches(part)),
-        *_pick(incidents.batches(context), {incident_page(one.name) for one in told}),
+        *_pick(incidents.batches(context), {incident_page(one.name) for one in reported}),
     ]
     groups = group_series(part.judgement.series, part.heads)
     counted = group_series(without_echoes(part.judgement.series), part.heads)
@@ -161,14 +161,14 @@ def render_single_file(context: SiteContext, experiment: str) -> bytes:
         scripts=scripts,
         pages=carried,
         verdict=_find_verdict(counted, experiment),
-        summary=_summarize(part, counted, count(len(told), "incident")),
+        summary=_summarize(part, counted, count(len(reported), "incident")),
         newest=moment(max(head.finished_at for head in part.heads.values())),
         built=moment(context.now),
         caveats=sorted({context.caveats.get(one.testbed.name, "") for one in part.heads.values()}),
         series=[judged for group in groups for judged in group.series],
         incidents=[
             (f"{one.subject}: {one.text}", one.page)
-            for one in view_incidents(told, context.heads, context.settings)
+            for one in view_incidents(reported, context.heads, context.settings)
         ],
         trials=sorted(part.heads.values(), key=lambda head: (head.started_at, head.id), reverse=True),
     ).content
@@ -183,9 +183,9 @@ def _find_verdict(groups: Sequence[ExperimentGroup], experiment: str) -> Badge:
 
 def _summarize(part: SiteContext, groups: Sequence[ExperimentGroup], incidents: str) -> str:
     """Describe what its series came to, and on how much that rests."""
-    told = ", ".join(line.counts for line in view_experiments(groups, {}, ()))
+    reported = ", ".join(line.counts for line in view_experiments(groups, {}, ()))
     series = count(sum(len(one.series) for one in groups), "series", "series")
-    verdict = f"of {series}, {told}" if told else "none of its series is judged"
+    verdict = f"of {series}, {reported}" if reported else "none of its series is judged"
     return sentence(f"{verdict}; {incidents}, {count(len(part.heads), 'trial')}")
 
 

@@ -15,7 +15,7 @@ class HostFact:
     """A fact of a host, what it was before, and the first trial with it; None where it never moved.
 
     Where its last move led to another value, this one `is_of_another`: since when it is so is not
-    known. Of what `follows_release` the trials of one kind are told. `changes` counts its moves.
+    known. Of what `follows_release` the trials of one kind are reported. `changes` counts its moves.
     """
 
     host: str

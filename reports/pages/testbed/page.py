@@ -56,7 +56,7 @@ def render_testbed(
     """Return the page of a testbed, or without a `name` that of all together.
 
     `heads` are the trials of the testbed, by start; what was measured elsewhere is left out. With
-    `testbeds` the page lists these: what is told of one alone is on the page of that one.
+    `testbeds` the page lists these: what is said of one alone is on the page of that one.
     """
     settings = context.catalog.detection
     own = list(_list_own(context, heads))
@@ -110,7 +110,7 @@ def _describe_moved(context: SiteContext, heads: Mapping[TrialId, TrialHead]) ->
 def _show_alone(
     context: SiteContext, heads: Mapping[TrialId, TrialHead], own: Iterable[JudgedSeries]
 ) -> dict[str, object]:
-    """Return what is told of one testbed: its hosts, its canaries over time, how much it measured.
+    """Return what is said of one testbed: its hosts, its canaries over time, how much it measured.
 
     The hosts are as the newest trial saw them that did not fail.
     """

@@ -155,7 +155,7 @@ class _Surroundings:
 def find_beginnings(incidents: Iterable[Incident]) -> Mapping[TrialId, Sequence[Beginning]]:
     """Return, by the first trial after a change of them, the incidents that begin there.
 
-    Of several changes of an incident at one trial, the one that tells most is said.
+    Of several changes of an incident at one trial, the one that says most is said.
     """
     found: defaultdict[TrialId, dict[str, Beginning]] = defaultdict(dict)
     for incident in incidents:

@@ -1,6 +1,6 @@
 """Charts of a trial, or of two over each other, as Vega-Lite specifications; scripts fill in rows.
 
-Rows carry `side`, A or B; a trial by itself is B. Neither is told by colour alone: A is dashed, and
+Rows carry `side`, A or B; a trial by itself is B. Neither is shown by colour alone: A is dashed, and
 tooltips name both.
 """
 

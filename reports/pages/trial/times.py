@@ -37,7 +37,7 @@ def describe_curves(trial: Trial, recordings: Iterable[Recording]) -> dict[str, 
 
 
 def _describe_recording(recording: Recording) -> dict[str, Any]:
-    """Describe of one operation in one phase; `problem` says why nothing can be told."""
+    """Describe of one operation in one phase; `problem` says why nothing can be reported."""
     title = f"{heading(recording.operation)} {phase_words(recording.phase)}"
     try:
         found = distribute(recording.intervals)

@@ -45,8 +45,8 @@ class ValidityRule:
     def say_limit(self, limit: float) -> str:
         """Write its limit as it was configured."""
         bound = "at least" if self.is_least else "at most"
-        told = plain_percent(limit) if self.unit == "share" else f"{limit:g} {self.unit}".rstrip()
-        return f"{bound} {told}"
+        reported = plain_percent(limit) if self.unit == "share" else f"{limit:g} {self.unit}".rstrip()
+        return f"{bound} {reported}"
 
 
 RULES = (

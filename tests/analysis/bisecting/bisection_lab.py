@@ -69,10 +69,10 @@ def version(ordinal: int) -> str:
     return f"2.0.{ordinal}"
 
 
-def told(record: BisectionRecord) -> str:
+def reported(record: BisectionRecord) -> str:
     return "\n".join(describe_bisection(record))
 
 
 def culprit_of(record: BisectionRecord) -> str:
-    assert isinstance(record.found, Culprit), told(record)
+    assert isinstance(record.found, Culprit), reported(record)
     return record.found.step.release.version

@@ -220,7 +220,7 @@ def test_known_results_are_not_asked_for_again() -> None:
     assert found.trials == 4 * 16
 
 
-def test_two_changes_are_both_told() -> None:
+def test_two_changes_are_both_reported() -> None:
     levels = tuple(0.4 * (one >= 3) + 0.6 * (one >= 11) for one in range(16))
     found, _ = run(releases(16), levels, error=0.02)
     assert isinstance(found, Culprit)
@@ -253,7 +253,7 @@ def test_a_gradual_change_names_no_release() -> None:
     assert "little by little" in found.sentence
 
 
-def test_a_change_that_came_went_and_came_again_is_told() -> None:
+def test_a_change_that_came_went_and_came_again_is_reported() -> None:
     line = releases(16)
     levels = tuple(E if 3 <= one <= 5 or one >= 12 else 0.0 for one in range(16))
     known = [measured(line[place], levels[place]) for place in (4, 8)]
@@ -264,7 +264,7 @@ def test_a_change_that_came_went_and_came_again_is_told() -> None:
     assert "the last step to the bad end is 5.0.12 (after 5.0.11)" in found.sentence
 
 
-def test_a_release_that_moved_the_other_way_is_told() -> None:
+def test_a_release_that_moved_the_other_way_is_reported() -> None:
     line = releases(8)
     levels = (0.0, 0.0, 0.0, -E, 0.0, 0.0, E, E)
     found, _ = run(line, levels)
@@ -309,7 +309,7 @@ def test_the_only_release_left_is_not_said_to_part_anything() -> None:
     assert step.reason.endswith("this is the only release between them that is worth a probe")
 
 
-def test_a_budget_that_ends_between_two_steps_tells_both() -> None:
+def test_a_budget_that_ends_between_two_steps_shows_both() -> None:
     line = releases(16)
     middle = [measured(line[7], 0.5 * E)] * 2
     found = ask(line, [measured(line[15], E), *middle], trials_left=4)
@@ -379,7 +379,7 @@ def test_a_smaller_step_takes_more_trials_by_the_square_of_its_size(size: float,
     assert trials_of_probe(measured(releases(2)[1], E), size, most=40) == trials
 
 
-def test_a_range_left_undecided_tells_the_step_in_it() -> None:
+def test_a_range_left_undecided_shows_the_step_in_it() -> None:
     line = releases(3)
     doubtful = measured(line[1], 0.5 * E, error=0.03, trials=40)
     found = ask(line, [measured(line[2], E), doubtful, doubtful])

@@ -109,7 +109,7 @@ def test_a_full_change_that_is_not_known_well_makes_nobody_be_between() -> None:
     assert classify(*found(0.06, 0.02), vague) is ReleaseStatus.BAD
 
 
-def test_an_interval_without_an_end_tells_nothing() -> None:
+def test_an_interval_without_an_end_shows_nothing() -> None:
     known, _ = found(0.1, 0.05)
     endless = Effect(relative_change=0.1, low=-1.0, high=math.inf, confidence=0.9)
     assert classify(known, endless, SPAN) is ReleaseStatus.UNDECIDED

@@ -135,11 +135,11 @@ def test_without_a_configuration_the_error_says_so(series_file: Path, tmp_path: 
         run(detect, "--input", series_file, "--configs", tmp_path)
 
 
-@pytest.mark.parametrize(("command", "told"), [(detect, '"changes"'), (backtest, '"alerts"')])
-def test_the_help_describes_both_formats(command: click.Command, told: str) -> None:
+@pytest.mark.parametrize(("command", "reported"), [(detect, '"changes"'), (backtest, '"alerts"')])
+def test_the_help_describes_both_formats(command: click.Command, reported: str) -> None:
     text = CliRunner().invoke(command, ["--help"]).output
     assert '"better": "higher"' in text
-    assert told in text
+    assert reported in text
     assert "exit code 2" in text
 
 

@@ -74,8 +74,8 @@ def test_what_it_came_to_is_the_exit_code(asked: dict[str, Any], invoke: Invoke)
     (end, *rest) = slow.probes
     faster = replace(end, probed=replace(end.probed, effect=effect(0.2)))
     better = replace(slow, probes=(faster, *rest))
-    told = (RECORD, 1), (gained, 0), (UNCHANGED, 0), (INCONCLUSIVE, 3), (slow, 1), (better, 3)
-    for record, code in told:
+    reported = (RECORD, 1), (gained, 0), (UNCHANGED, 0), (INCONCLUSIVE, 3), (slow, 1), (better, 3)
+    for record, code in reported:
         asked["record"] = record
         assert invoke("fake", "2.0.0..2.0.7", *EXPERIMENT).exit_code == code
 

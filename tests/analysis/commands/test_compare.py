@@ -78,7 +78,7 @@ def test_the_verdict_comes_first_and_sets_the_exit_code(
     assert "8.4 → 11 ms, +31.5 % (+22.5 % to +40.5 %), 6 against 6 trials" in result.stdout
 
 
-def test_the_budget_is_that_of_the_configuration_unless_told(
+def test_the_budget_is_that_of_the_configuration_unless_reported(
     asked: dict[str, Any], invoke: Invoke
 ) -> None:
     invoke("1.0.0", "1.0.1")
@@ -123,7 +123,7 @@ def test_the_result_can_be_handed_on_as_a_file(
         ("1.0.0", ("--measure", "p99"), "--measure p99: "),
     ],
 )
-def test_mistakes_are_told_before_anything_is_measured(
+def test_mistakes_are_reported_before_anything_is_measured(
     invoke: Invoke, baseline: str, more: tuple[str, ...], said: str
 ) -> None:
     result = invoke(baseline, "1.0.1", *more)

@@ -74,7 +74,7 @@ def run(data: Path) -> Result:
     return CliRunner().invoke(detect, ["--data", str(data), "--configs", str(CONFIGS)])
 
 
-def test_a_regression_is_told_with_its_numbers_and_exit_code_1(
+def test_a_regression_is_reported_with_its_numbers_and_exit_code_1(
     fill: Callable[[Sequence[float]], Path],
 ) -> None:
     result = run(fill([999.0, 1001.0] * 5 + [899.0, 901.0] * 3))
@@ -94,9 +94,9 @@ def test_a_change_that_the_sentinel_shares_is_put_down_to_the_testbed(
     fill: Callable[..., Path],
 ) -> None:
     drop, with_it = noise(8, 1000) + noise(6, 900), noise(8, 500) + noise(6, 450)
-    told = run(fill(drop, sentinels=with_it)).output
-    assert "cause: testbed" in told
-    assert any(line.startswith("testbed ") for line in told.splitlines())
+    reported = run(fill(drop, sentinels=with_it)).output
+    assert "cause: testbed" in reported
+    assert any(line.startswith("testbed ") for line in reported.splitlines())
 
 
 def test_a_suspect_is_shown_as_provisional_and_exits_with_0(

@@ -1,4 +1,4 @@
-"""`knickpoint triage` over a real history: what is told, what is written, and what it then covers."""
+"""`knickpoint triage` over a real history: what it says, what it writes, and what it then covers."""
 
 import random
 from collections.abc import Callable
@@ -85,23 +85,23 @@ def name(history: Places, configs: Path) -> str:
 def test_an_incident_without_an_entry_comes_with_the_command_that_writes_one(
     run: Callable[..., Result], name: str
 ) -> None:
-    told = run("list")
-    assert told.exit_code == 0
-    lines = told.output.splitlines()
+    reported = run("list")
+    assert reported.exit_code == 0
+    lines = reported.output.splitlines()
     assert lines[0] == "No decisions recorded."
     assert "1 open incident without an entry" in lines
     assert lines[-1].startswith(f"    knickpoint triage add {name} --state acknowledged --owner OWNER")
-    assert "and 1 more change" in told.output
+    assert "and 1 more change" in reported.output
 
 
 def test_what_add_writes_covers_the_incident_and_makes_it_no_news(
     run: Callable[..., Result], name: str, history: Places, configs: Path
 ) -> None:
-    told = run("add", name, *DECIDED)
-    assert told.exit_code == 0, told.output
+    reported = run("add", name, *DECIDED)
+    assert reported.exit_code == 0, reported.output
     path = configs / "triage.yaml"
-    assert f"written into {path}" in told.output
-    assert f"It covers 2 of the 2 changes of incident {name}." in told.output
+    assert f"written into {path}" in reported.output
+    assert f"It covers 2 of the 2 changes of incident {name}." in reported.output
     entries = load_catalog(configs).triage
     assert {entry.metric: entry.sign for entry in entries} == {
         "throughput": "drop",
@@ -143,23 +143,23 @@ def test_a_second_entry_for_an_incident_is_refused_unless_it_is_the_same(
 def test_a_wrong_decision_is_refused_with_what_to_do(
     run: Callable[..., Result], name: str, configs: Path, words: list[str], answer: str
 ) -> None:
-    told = run(*(name if word == "NAME" else word for word in words))
-    assert isinstance(told.exception, UsageError | ConfigError)
-    assert answer in str(told.exception)
+    reported = run(*(name if word == "NAME" else word for word in words))
+    assert isinstance(reported.exception, UsageError | ConfigError)
+    assert answer in str(reported.exception)
     assert not (configs / "triage.yaml").exists()
 
 
 def test_a_near_name_is_suggested(run: Callable[..., Result], name: str) -> None:
-    told = run("add", name[:-1], *DECIDED)
-    assert f"did you mean {name}?" in str(told.exception)
+    reported = run("add", name[:-1], *DECIDED)
+    assert f"did you mean {name}?" in str(reported.exception)
 
 
 def test_add_writes_into_no_configuration_that_came_with_the_package(
     history: Places, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    told = CliRunner().invoke(triage, ["add", "x", *DECIDED, "--data", str(history.data)])
-    assert "no configs/ here to write into; give --configs" in str(told.exception)
+    reported = CliRunner().invoke(triage, ["add", "x", *DECIDED, "--data", str(history.data)])
+    assert "no configs/ here to write into; give --configs" in str(reported.exception)
 
 
 def test_entries_that_expired_or_cover_nothing_say_so(history: Places, configs: Path) -> None:

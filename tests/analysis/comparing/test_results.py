@@ -47,7 +47,7 @@ MEASURE = {
 
 
 def write(**measure: object) -> bytes:
-    """Return a file with one comparison of one measure and one trial; some of it as told."""
+    """Return a file with one comparison of one measure and one trial; some of it as reported."""
     turn = {"id": "a", "side": "baseline", "block": 1, "status": "completed", "duration_s": 60.0}
     result = {
         **dict.fromkeys(("id", "suite", "experiment", "system", "question_sha256"), "x"),

@@ -140,7 +140,7 @@ def test_equal_sides_are_unchanged(make_trial: MakeTrial) -> None:
     assert conclude(measures)[0] is Outcome.UNCHANGED
 
 
-def test_what_is_not_trusted_is_told_and_decides_nothing(make_trial: MakeTrial) -> None:
+def test_what_is_not_trusted_is_reported_and_decides_nothing(make_trial: MakeTrial) -> None:
     taken = fill(make_trial, 3, factor=0.7)
     tail, throughput = judge_measures(taken, inquire(TAIL))
     assert (tail.is_trusted, throughput.is_trusted) == (True, False)
@@ -209,13 +209,13 @@ def test_survivors_prove_nothing_good_of_a_side_that_lost_more(
         assert reason.startswith(f"{count} of {6 + count} trials of the {side} were lost to its server")
 
 
-def test_a_trusted_measure_that_nobody_has_is_told_unless_it_is_a_step_of_a_ladder(
+def test_a_trusted_measure_that_nobody_has_is_reported_unless_it_is_a_step_of_a_ladder(
     make_trial: MakeTrial,
 ) -> None:
     missing = replace(TAIL, phase="ladder-200")
     inquiry = inquire(THROUGHPUT, missing)
     taken = fill(make_trial, 3, factor=1.0)
-    told = {one.measure: one.outcome for one in judge_measures(taken, inquiry)}
-    assert told[missing] is Outcome.INVALID
+    reported = {one.measure: one.outcome for one in judge_measures(taken, inquiry)}
+    assert reported[missing] is Outcome.INVALID
     steps = replace(inquiry, may_lack=frozenset({"ladder-200"}))
     assert missing not in {one.measure for one in judge_measures(taken, steps)}

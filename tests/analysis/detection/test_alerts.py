@@ -36,7 +36,7 @@ def followed(*nights: Sequence[Sighting]) -> tuple[Alert, ...]:
 def test_an_alert_keeps_its_identity_while_its_place_moves_within_the_interval() -> None:
     (alert,) = followed([sighting(50)], [sighting(52)], [sighting(51, state=CONFIRMED)])
     assert (alert.index, alert.earliest, alert.latest) == (51, 50, 52)
-    assert (alert.provisional_at, alert.confirmed_at, alert.told_at) == (0, 2, 2)
+    assert (alert.provisional_at, alert.confirmed_at, alert.reported_at) == (0, 2, 2)
     assert alert.withdrawn_at is None
 
 
@@ -44,18 +44,18 @@ def test_beyond_the_interval_or_in_the_other_direction_it_is_another_alert() -> 
     old, new = followed([sighting(50)], [sighting(53)])
     assert (old.withdrawn_at, new.withdrawn_at) == (1, None)
     fallen, risen = followed([sighting(50)], [sighting(50, rises=False)])
-    assert (fallen.rises, fallen.told_at, risen.rises, risen.withdrawn_at) == (False, 1, True, 1)
+    assert (fallen.rises, fallen.reported_at, risen.rises, risen.withdrawn_at) == (False, 1, True, 1)
 
 
 def test_of_several_the_nearest_is_the_same_and_only_one_can_be() -> None:
     first, second = followed([sighting(50, 5)], [sighting(47, 5), sighting(52, 5)])
-    assert (first.index, first.told_at) == (47, 1)
-    assert (second.index, second.told_at) == (52, 0)
+    assert (first.index, first.reported_at) == (47, 1)
+    assert (second.index, second.reported_at) == (52, 0)
 
 
 def test_a_standing_alert_comes_before_a_withdrawn_one_at_the_same_distance() -> None:
     alerts = followed([sighting(48, 2)], [sighting(52, 1)], [sighting(50, 3)])
-    assert [(alert.index, alert.told_at, alert.withdrawn_at) for alert in alerts] == [
+    assert [(alert.index, alert.reported_at, alert.withdrawn_at) for alert in alerts] == [
         (48, 0, 1),
         (50, 1, None),
     ]
@@ -63,7 +63,7 @@ def test_a_standing_alert_comes_before_a_withdrawn_one_at_the_same_distance() ->
 
 def test_an_alert_that_fades_is_withdrawn_with_the_first_night_that_misses_it() -> None:
     (alert,) = followed([sighting(50)], [], [])
-    assert (alert.state, alert.told_at, alert.withdrawn_at) == (PROVISIONAL, 0, 1)
+    assert (alert.state, alert.reported_at, alert.withdrawn_at) == (PROVISIONAL, 0, 1)
 
 
 def test_an_alert_that_comes_back_to_its_place_is_the_same_and_stands_again() -> None:
@@ -73,7 +73,7 @@ def test_an_alert_that_comes_back_to_its_place_is_the_same_and_stands_again() ->
 
 def test_an_alert_keeps_the_strongest_state_and_when_it_reached_it() -> None:
     (alert,) = followed([sighting(50, state=CONFIRMED)], [sighting(50)], [])
-    assert (alert.state, alert.told_at, alert.provisional_at) == (CONFIRMED, 0, 1)
+    assert (alert.state, alert.reported_at, alert.provisional_at) == (CONFIRMED, 0, 1)
     assert alert.withdrawn_at == 2
 
 
@@ -101,15 +101,15 @@ def test_what_stands_is_what_the_last_night_saw(nights: list[list[Sighting]]) ->
 
 
 @given(nights=NIGHTS, cut=st.integers(1, 8))
-def test_later_nights_do_not_rewrite_what_was_told(nights: list[list[Sighting]], cut: int) -> None:
-    def told(alerts: Sequence[Alert], before: int) -> list[int]:
+def test_later_nights_do_not_rewrite_what_was_reported(nights: list[list[Sighting]], cut: int) -> None:
+    def reported(alerts: Sequence[Alert], before: int) -> list[int]:
         first = [
             min(night for night in (one.provisional_at, one.confirmed_at) if night is not None)
             for one in alerts
         ]
         return sorted(night for night in first if night < before)
 
-    assert told(followed(*nights), cut) == told(followed(*nights[:cut]), cut)
+    assert reported(followed(*nights), cut) == reported(followed(*nights[:cut]), cut)
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +169,7 @@ def test_a_point_that_fills_in_between_can_refute_an_alert(
     *known, between, last = observe([100.0] * 9 + [103.0, 106.0])
     filled = [*known, replace(between, night="2026-04-01-1"), last]
     (alert,) = replay_series(series_of(filled), Jumps(), 99)
-    assert (alert.index, alert.told_at, alert.withdrawn_at) == (10, 9, 10)
+    assert (alert.index, alert.reported_at, alert.withdrawn_at) == (10, 9, 10)
 
 
 def test_only_the_last_nights_are_replayed_and_too_few_points_are_not_judged(

@@ -80,7 +80,7 @@ def test_the_outcome_is_by_what_is_better() -> None:
     assert outcomes == [Outcome.REGRESSED, Outcome.IMPROVED]
 
 
-def test_the_noise_is_told_as_shares_of_the_level_for_the_fewest_nights_that_confirm() -> None:
+def test_the_noise_is_reported_as_shares_of_the_level_for_the_fewest_nights_that_confirm() -> None:
     found = Judge(settings=SETTINGS, detector=Jumps())(series(*GAPS))
     noise = Noise(deviation=2.0, persistence=0.0, level=100.0, points=4, all_points=60)
     assert found.noise_floor == 0.02

@@ -81,13 +81,13 @@ def test_what_is_confirmed_beyond_the_true_places_is_extra() -> None:
     find = night_by_night(
         {8: [(3, True)], 9: [(3, True)], 10: [(3, True)], 11: [(3, True), (10, True)]}
     )
-    told = scores.tell_history(find, [0.0] * 11, [4], first=7)
-    assert told == scores.History(found=1, vanished=0, extra=1, nights=5)
+    reported = scores.tell_history(find, [0.0] * 11, [4], first=7)
+    assert reported == scores.History(found=1, vanished=0, extra=1, nights=5)
     flickering = night_by_night({8: [(3, True)], 10: [(3, True)]})
     assert scores.tell_history(flickering, [0.0] * 10, [4], first=7).vanished == 1
 
 
-def test_a_spike_is_told_only_as_the_newest_point() -> None:
+def test_a_spike_is_reported_only_as_the_newest_point() -> None:
     find = night_by_night({9: [(8, False)], 11: [(9, True)]})
     assert scores.tell_spike(find, [0.0] * 11, 8) == scores.SpikeTold(seen=True, confirmed=True)
     late = night_by_night({10: [(8, False)]})

@@ -42,12 +42,12 @@ ROUGH = st.one_of(
 )
 
 
-def tell(reading: DetectorResult) -> list[tuple[int, int, int, bool]]:
+def report(reading: DetectorResult) -> list[tuple[int, int, int, bool]]:
     return [(each.index, each.earliest, each.latest, each.is_confirmed) for each in reading.shifts]
 
 
 def assert_same_steps(one: DetectorResult, other: DetectorResult) -> None:
-    assert tell(one) == tell(other)
+    assert report(one) == report(other)
     p_values = [each.p_value for each in other.shifts]
     assert [each.p_value for each in one.shifts] == pytest.approx(p_values, rel=1e-4, abs=1e-300)
     drifts = [(each.first, each.last) for each in other.drifts]

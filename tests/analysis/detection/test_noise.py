@@ -39,11 +39,11 @@ def test_deviation_and_persistence_are_found_despite_steps_drift_and_outliers(
 def test_a_level_that_scatters_more_has_its_own_noise() -> None:
     quiet = Noise(deviation=0.1, persistence=0.2, level=4.5, points=8, all_points=18)
     wild = [3.55, 4.42, 4.04, 5.66, 5.45, 5.10, 4.02, 3.62]
-    told = noise_of_level(quiet, wild)
-    assert told.deviation == pytest.approx(np.std(wild, ddof=1), rel=0.4)
-    assert replace(told, deviation=0.1) == quiet
+    reported = noise_of_level(quiet, wild)
+    assert reported.deviation == pytest.approx(np.std(wild, ddof=1), rel=0.4)
+    assert replace(reported, deviation=0.1) == quiet
     huge = noise_of_level(quiet, [1e300 * value for value in wild])
-    assert huge.deviation == pytest.approx(1e300 * told.deviation)
+    assert huge.deviation == pytest.approx(1e300 * reported.deviation)
     assert noise_of_level(quiet, wild[:5]) == quiet  # too few to know
     assert noise_of_level(quiet, [4.5 + value / 1000 for value in wild]) == quiet
     assert noise_of_level(quiet, [0.0] * 8) == quiet

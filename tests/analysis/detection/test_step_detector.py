@@ -116,8 +116,8 @@ def test_an_outlier_in_a_segment_does_not_turn_a_step_round() -> None:
     values = noise(1, 60) + noise(2, 40, 103)
     values[80] = -900.0
     reading = read(values)
-    (told,) = levels(values, reading)
-    assert told[2] - told[1] == pytest.approx(3, abs=1)
+    (reported,) = levels(values, reading)
+    assert reported[2] - reported[1] == pytest.approx(3, abs=1)
 
 
 def test_a_large_step_shows_in_its_first_night_and_is_confirmed_in_its_third() -> None:
@@ -128,12 +128,12 @@ def test_a_large_step_shows_in_its_first_night_and_is_confirmed_in_its_third() -
 
 
 def test_a_slow_drift_is_no_step() -> None:
-    told = [
+    reported = [
         read([value + 8 * place / 200 for place, value in enumerate(noise(seed, 200))])
         for seed in range(10)
     ]
-    assert sum(len(reading.shifts) for reading in told) <= 3
-    for reading in told:
+    assert sum(len(reading.shifts) for reading in reported) <= 3
+    for reading in reported:
         (drift,) = reading.drifts
         assert drift.last - drift.first > 80
         assert 4 < drift.after - drift.before < 10
@@ -165,7 +165,7 @@ def test_tiny_and_huge_values_are_values(unit: float) -> None:
     assert abs(shift.index - 40) <= 1
 
 
-def test_a_change_of_the_scatter_is_told_as_such() -> None:
+def test_a_change_of_the_scatter_is_reported_as_such() -> None:
     reading = read(noise(1, 100) + noise(2, 100, deviation=3.0))
     assert reading.shifts == ()
     (spread,) = reading.spreads

@@ -24,7 +24,7 @@ def test_a_p_value_is_written_without_an_exponent(value: float, said: str) -> No
 
 def test_a_p_value_is_that_of_the_ranks_of_the_points_within_the_window() -> None:
     left, right = np.arange(10.0), np.arange(20.0, 28.0)
-    told = 5 * rank_p_value(left, right)
-    assert is_by_ranks(told, left, right, 50)
-    assert not is_by_ranks(told, left, right, 6)
-    assert not is_by_ranks(2 * told, left, right, 50)
+    reported = 5 * rank_p_value(left, right)
+    assert is_by_ranks(reported, left, right, 50)
+    assert not is_by_ranks(reported, left, right, 6)
+    assert not is_by_ranks(2 * reported, left, right, 50)

@@ -28,7 +28,7 @@ from analysis.judging.standing import (
     Verdict,
     VerdictBasis,
     WithinRelease,
-    find_told,
+    find_reported,
 )
 from perf.model.results import Observation
 from perf.model.rules import TriageEntry, TriageState
@@ -126,7 +126,7 @@ def lines(judgement: Judgement) -> list[str]:
     return [" ".join(line.split()) for line in describe(judgement)]
 
 
-def test_a_series_is_told_with_all_that_was_seen_in_it(judged: JudgedSeries) -> None:
+def test_a_series_is_reported_with_all_that_was_seen_in_it(judged: JudgedSeries) -> None:
     (change,) = judged.change_points
     told_about = Verdict(
         outcome=Outcome.REGRESSED,
@@ -140,9 +140,9 @@ def test_a_series_is_told_with_all_that_was_seen_in_it(judged: JudgedSeries) -> 
     noted = replace(judged, verdict=told_about)
     verdict, reason, *seen, overall = lines(Judgement(series=(noted,), outcome=Outcome.REGRESSED))
     assert verdict.startswith("regressed cassandra 5.0 throughput of write at saturation")
-    told = find_told(judged.detectable)
-    assert told
-    could_see = f"detectable: ≥ {100 * told.relative_change:.3g} % after {told.nights} nights"
+    reported = find_reported(judged.detectable)
+    assert reported
+    could_see = f"detectable: ≥ {100 * reported.relative_change:.3g} % after {reported.nights} nights"
     assert reason == (
         "a drop of 10 % between 5.0.6 and 5.0.7 (p < 0.0001, 6 points before, 4 after): significant,"
         " and relevant: 5 % matter; it came back: fixed in 5.0.3 by triage entry batch of ada; no"
@@ -165,7 +165,7 @@ def test_a_series_is_told_with_all_that_was_seen_in_it(judged: JudgedSeries) -> 
     assert seen[3].startswith("scatter: standard deviation 1 → 2.5 since 5.0.5")
 
 
-def test_a_withdrawn_change_that_may_be_older_than_the_replay_is_told_by_a_night(
+def test_a_withdrawn_change_that_may_be_older_than_the_replay_is_reported_by_a_night(
     make_observations: Make, judged: JudgedSeries
 ) -> None:
     observations = [
@@ -173,28 +173,30 @@ def test_a_withdrawn_change_that_may_be_older_than_the_replay_is_told_by_a_night
         for place, one in enumerate(make_observations([1000.0] * 14), start=1)
     ]
     (series,) = build_series(observations)
-    told = lines(Judgement(series=(replace(judged, series=series),)))
-    assert any("suspected by night 1 Mar 2026 #5, no longer seen since night" in one for one in told)
+    reported = lines(Judgement(series=(replace(judged, series=series),)))
+    assert any(
+        "suspected by night 1 Mar 2026 #5, no longer seen since night" in one for one in reported
+    )
 
 
 def test_the_worst_series_comes_first(judged: JudgedSeries) -> None:
     fine = replace(judged, verdict=replace(REGRESSED, outcome=Outcome.UNCHANGED))
-    told = lines(Judgement(series=(fine, judged)))
-    assert [one.split()[0] for one in told if " cassandra 5.0 throughput of write" in one] == [
+    reported = lines(Judgement(series=(fine, judged)))
+    assert [one.split()[0] for one in reported if " cassandra 5.0 throughput of write" in one] == [
         "regressed",
         "unchanged",
     ]
 
 
-def test_an_incident_is_told_with_cause_evidence_and_what_is_to_be_done(
+def test_an_incident_is_reported_with_cause_evidence_and_what_is_to_be_done(
     judged: JudgedSeries, incident: Incident
 ) -> None:
-    told = lines(Judgement(series=(judged,), incidents=(incident,)))
-    start = told.index(
+    reported = lines(Judgement(series=(judged,), incidents=(incident,)))
+    start = reported.index(
         "incident 0a1b2c3d known: a drop of 10 % between 5.0.6 and 5.0.7, in 1 series; cause: testbed"
     )
-    assert told[start + 1].startswith("−10.0 % cassandra 5.0")
-    assert told[start + 2 : start + 8] == [
+    assert reported[start + 1].startswith("−10.0 % cassandra 5.0")
+    assert reported[start + 2 : start + 8] == [
         "resolved between 5.0.6 and 5.0.7: +11.0 %",
         (
             "sentinel cassandra 4.1.0, sensor-write: throughput of write at saturation: did not move"
@@ -208,7 +210,7 @@ def test_an_incident_is_told_with_cause_evidence_and_what_is_to_be_done(
             " (−13.0 % to +1.0 %), which cannot tell"
         ),
     ]
-    assert told[start + 8] == (
+    assert reported[start + 8] == (
         "to be sure, measure both interleaved: knickpoint compare --baseline 5.0.6 --candidate 5.0.7"
         " --measure saturation/write/throughput/mean (and --suite, --experiment)"
     )
@@ -218,15 +220,15 @@ def test_news_is_called_news(judged: JudgedSeries, incident: Incident) -> None:
     plain = replace(
         incident, is_news=True, triage=None, came_back_after=None, question=None, replies=()
     )
-    told = "\n".join(lines(Judgement(series=(judged,), incidents=(plain,))))
-    assert "0a1b2c3d news: a drop" in told
-    assert "triage" not in told
-    assert "side by side" not in told
+    reported = "\n".join(lines(Judgement(series=(judged,), incidents=(plain,))))
+    assert "0a1b2c3d news: a drop" in reported
+    assert "triage" not in reported
+    assert "side by side" not in reported
 
 
-def test_what_the_testbed_did_is_told(judged: JudgedSeries) -> None:
-    told = lines(Judgement(series=(judged,), watched=(judged,)))
-    assert any(line.startswith("testbed cassandra 5.0") for line in told)
+def test_what_the_testbed_did_is_reported(judged: JudgedSeries) -> None:
+    reported = lines(Judgement(series=(judged,), watched=(judged,)))
+    assert any(line.startswith("testbed cassandra 5.0") for line in reported)
 
 
 def test_a_history_without_series_expects_nothing() -> None:

@@ -105,7 +105,7 @@ def test_a_derived_series_and_its_origin_are_one_question(
     assert sum(one.verdict.outcome is Outcome.REGRESSED for one in strong.series) == 8
 
 
-def test_the_expected_number_of_false_alarms_is_told(
+def test_the_expected_number_of_false_alarms_is_reported(
     planted: Planted, judge_planted: JudgePlanted
 ) -> None:
     judgement = judge_planted(*series_of_a_night(planted, 0, 50))

@@ -43,7 +43,7 @@ def test_a_change_that_came_and_went_is_shown_as_withdrawn(
     (judged,) = judge_planted(planted(values), detector=Forgetful(inner=jumps())).series
     assert judged.change_points == ()
     assert [
-        (alert.index, alert.rises, alert.state, alert.told_at, alert.withdrawn_at)
+        (alert.index, alert.rises, alert.state, alert.reported_at, alert.withdrawn_at)
         for alert in judged.alerts
     ] == [(9, False, ChangeState.PROVISIONAL, 9, 10), (10, True, ChangeState.PROVISIONAL, 10, 12)]
 

@@ -271,12 +271,12 @@ def test_what_else_changed_leaves_the_cause_open_unless_it_is_the_reviewed_confi
 
     def causes(observations: tuple[Observation, ...]) -> list[Cause]:
         sides = "a" * 12 + "b" * 8
-        told = (
+        reported = (
             [],
             facts(observations, "kernel of node-1", sides),
             facts(observations, "config default", sides),
         )
-        judgements = (judge_planted(observations, watched=still, circumstances=one) for one in told)
+        judgements = (judge_planted(observations, watched=still, circumstances=one) for one in reported)
         return [judgement.incidents[0].cause for judgement in judgements]
 
     # Within one release the binaries are the same; between two, the database changed as well.
@@ -329,7 +329,7 @@ def histories(draw: st.DrawFn) -> list[tuple[str, list[float], bool]]:
 
 @given(history=histories(), doubt=st.integers(0, 3), seed=st.integers(0, 99))
 @examples(max_examples=tries(40))
-def test_every_change_is_told_once_and_the_order_of_arrival_does_not_matter(
+def test_every_change_is_reported_once_and_the_order_of_arrival_does_not_matter(
     planted: Planted,
     judge_planted: JudgePlanted,
     jumps: Callable[..., Detector],
@@ -352,11 +352,11 @@ def test_every_change_is_told_once_and_the_order_of_arrival_does_not_matter(
         return sorted((one.series.key.operation, one.index) for one in changes)
 
     found = at(change for one in judgement.series for change in one.change_points)
-    told = at(change for one in judgement.incidents for change in one.changes)
+    reported = at(change for one in judgement.incidents for change in one.changes)
     mending = {where for one in judgement.incidents for where in at(one.mended_by)}
-    assert len(told) == len(set(told))
-    assert sorted({*told, *mending}) == found
-    assert not mending & set(told)
+    assert len(reported) == len(set(reported))
+    assert sorted({*reported, *mending}) == found
+    assert not mending & set(reported)
     assert all(one.lead == one.changes[0] for one in judgement.incidents)
     where = {
         (place.change.series.key, place.change.index): place

@@ -96,7 +96,7 @@ def test_a_standing_improvement_does_not_hide_a_suspect_after_it(make_observatio
     assert "since 5.0.31" in say_basis(judged)
 
 
-def test_a_regression_that_was_mended_is_not_told_as_standing(make_observations: Make) -> None:
+def test_a_regression_that_was_mended_is_not_reported_as_standing(make_observations: Make) -> None:
     judged = judge_one(make_observations(noise(20) + noise(15, 80) + noise(15, 100)))
     assert [change.outcome for change in judged.change_points] == ["regressed", "improved"]
     assert judged.verdict.outcome is Outcome.IMPROVED
@@ -266,7 +266,7 @@ def test_an_empty_history_is_not_fine() -> None:
     assert say_judgement(judgement) == "Nothing to judge: the history holds no measured series yet"
 
 
-def test_the_overall_sentence_tells_how_many_nights_are_missing(make_observations: Make) -> None:
+def test_the_overall_sentence_shows_how_many_nights_are_missing(make_observations: Make) -> None:
     # Two releases, measured on one night; then on two nights.
     one_night = [make_observations([1.0, 1.0], operation=name) for name in ("write", "read")]
     judgement = judge(sum(one_night, ()), SETTINGS, DETECTOR)

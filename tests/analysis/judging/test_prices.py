@@ -27,7 +27,7 @@ def per_dollar(throughput: Sequence[float], prices: Sequence[float]) -> list[flo
     return [value * 3600 / price for value, price in zip(throughput, prices, strict=True)]
 
 
-def tell(
+def report(
     observations: Iterable[Observation], name: str, values: Iterable[object]
 ) -> list[tuple[TrialId, str, str]]:
     return [(one.trial, name, str(value)) for one, value in zip(observations, values, strict=True)]
@@ -42,8 +42,8 @@ def judge_priced(
 ) -> Judgement:
     measured = planted(throughput, releases)
     circumstances = [
-        *tell(measured, PRICE_PER_HOUR, prices),
-        *tell(measured, "testbed rack", [f"hash-{price}" for price in prices]),
+        *report(measured, PRICE_PER_HOUR, prices),
+        *report(measured, "testbed rack", [f"hash-{price}" for price in prices]),
     ]
     priced = planted(per_dollar(throughput, prices), releases, **PER_DOLLAR)
     return judge_planted(measured, priced, circumstances=circumstances)
@@ -65,7 +65,7 @@ def test_at_one_price_they_join_the_incident_of_throughput_and_never_lead_it(
     assert metrics(one.change for one in judgement.suspects) == ["throughput"]
 
 
-def test_a_price_that_rose_is_told_as_the_testbeds_with_both_prices(
+def test_a_price_that_rose_is_reported_as_the_testbeds_with_both_prices(
     planted: Planted, judge_planted: JudgePlanted
 ) -> None:
     judgement = judge_priced(planted, judge_planted, STILL, [4.5] * 6 + [6.0] * 6)
@@ -101,7 +101,7 @@ def test_a_price_that_rose_is_one_story_over_releases_and_workloads(
                 **PER_DOLLAR,
             )
             observations += of_release
-            circumstances += tell(of_release, PRICE_PER_HOUR, ["4.5"] * 6 + ["6"] * 6)
+            circumstances += report(of_release, PRICE_PER_HOUR, ["4.5"] * 6 + ["6"] * 6)
     judgement = judge_planted(observations, circumstances=circumstances)
     assert [len(judged.change_points) for judged in judgement.series] == [5, 5]
     (incident,) = judgement.incidents
@@ -109,9 +109,9 @@ def test_a_price_that_rose_is_one_story_over_releases_and_workloads(
     assert {round(one.relative_change, 2) for one in incident.changes} == {-0.25}
     assert incident.lead.index == 6
     assert [judged.verdict.outcome for judged in judgement.series] == [Outcome.UNDECIDED] * 2
-    told = " ".join(describe(judgement))
-    assert "in 2 series; cause: testbed" in told
-    assert "the price per hour rose from $4.5 to $6, which makes −25.0 % by itself" in told
+    reported = " ".join(describe(judgement))
+    assert "in 2 series; cause: testbed" in reported
+    assert "the price per hour rose from $4.5 to $6, which makes −25.0 % by itself" in reported
 
 
 def test_a_price_that_moved_at_a_new_release_asks_for_no_trials(
@@ -150,7 +150,7 @@ def test_a_price_that_is_no_price_explains_nothing(
 ) -> None:
     observations = planted(DROP, **PER_DOLLAR)
     before, after = prices
-    said = tell(observations, PRICE_PER_HOUR, [before] * 6 + [after] * 6)
+    said = report(observations, PRICE_PER_HOUR, [before] * 6 + [after] * 6)
     (judged,) = judge_planted(observations, circumstances=said).series
     assert judged.verdict.outcome is Outcome.REGRESSED
 

@@ -110,7 +110,7 @@ def test_intervals_hold_the_change_where_the_new_level_scatters_more(planted: Pl
     assert held >= 58  # by the noise of the series alone: 16
 
 
-def test_the_furthest_of_a_night_is_told_in_units_of_its_own_noise(planted: Planted) -> None:
+def test_the_furthest_of_a_night_is_reported_in_units_of_its_own_noise(planted: Planted) -> None:
     series, change = step(planted)
     *points, last = series.points
     quiet = replace(series, points=(*points, replace(last, value=87.0, night="tonight")))
@@ -133,7 +133,7 @@ def test_a_night_that_is_alone_behind_a_change_is_held_against_the_level_before(
     assert mover.level == pytest.approx(100.0, abs=0.3)
 
 
-def test_no_mover_where_nothing_is_known_or_another_series_tells_it(planted: Planted) -> None:
+def test_no_mover_where_nothing_is_known_or_another_series_shows_it(planted: Planted) -> None:
     series, _ = step(planted)
     night = series.points[-1].night
     assert find_deviation(series, (), NOISE, night) is not None

@@ -144,7 +144,7 @@ def test_one_that_they_rule_out_is_no_news_and_stays_provisional(
     assert judgement.suspects == ()
 
 
-def test_one_that_they_cannot_tell_about_stays_as_it_was_and_both_are_told(
+def test_one_that_they_cannot_tell_about_stays_as_it_was_and_both_are_reported(
     history: tuple[Observation, ...], judge_planted: JudgePlanted, change: ChangePoint
 ) -> None:
     judgement = judge_planted(history, answers=[answer_to(change, OPEN)])

@@ -80,8 +80,8 @@ def test_every_reason_ends_with_what_could_have_been_seen(
     assert reached[0] <= 0.001 < reached[1] or fewest.nights == 3
     share = minimum_detectable_effect(judged.noise, fewest.nights, 2e-4)
     assert fewest.relative_change == share
-    told = f"; detectable: ≥ {100 * share:.3g} % after {fewest.nights} nights"
-    assert say_reason(judged).endswith(told)
+    reported = f"; detectable: ≥ {100 * share:.3g} % after {fewest.nights} nights"
+    assert say_reason(judged).endswith(reported)
 
 
 def test_where_the_noise_is_not_known_nothing_is_claimed_of_it(
@@ -103,7 +103,7 @@ def test_equal_points_and_a_level_of_zero_are_no_claim_to_see_everything(
         assert "detectable" not in say_reason(judged)
 
 
-def test_what_could_be_seen_is_told_also_where_the_newest_trial_failed(
+def test_what_could_be_seen_is_reported_also_where_the_newest_trial_failed(
     planted: Planted, judge_planted: JudgePlanted
 ) -> None:
     *good, last = planted([100.0] * 30)
@@ -194,7 +194,7 @@ def test_a_step_with_too_few_points_before_it_is_undecided(
     assert "only 2 points before it; 3 needed" in say_basis(judged)
 
 
-def test_of_two_suspicions_the_regression_is_told(
+def test_of_two_suspicions_the_regression_is_reported(
     planted: Planted, judge_planted: JudgePlanted
 ) -> None:
     judged = only(judge_planted(planted([100.0] * 9 + [120.0, 90.0])))

@@ -227,14 +227,14 @@ def test_the_account_says_what_each_entry_covers_and_why_one_covers_nothing() ->
         replace(ENTRY, name="unmeasured", to_release="5.0.7"),
         replace(ENTRY, name="quiet", sign="rise"),
     ]
-    told = account(entries, [SERIES], changes, TODAY)
-    assert [one.entry for one in told] == entries
-    assert [(one.covers, one.is_expired) for one in told] == [
+    reported = account(entries, [SERIES], changes, TODAY)
+    assert [one.entry for one in reported] == entries
+    assert [(one.covers, one.is_expired) for one in reported] == [
         ((changes[0],), False),
         ((changes[0],), True),
         *[((), False)] * 4,
     ]
-    assert [one.obstacle for one in told] == [
+    assert [one.obstacle for one in reported] == [
         None,
         None,
         Obstacle(name="system", known=("cassandra",)),
@@ -242,7 +242,7 @@ def test_the_account_says_what_each_entry_covers_and_why_one_covers_nothing() ->
         Obstacle(fitting=1, release="5.0.7"),
         Obstacle(fitting=1),
     ]
-    assert [say_obstacle(one.entry, one.obstacle) for one in told if one.obstacle] == [
+    assert [say_obstacle(one.entry, one.obstacle) for one in reported if one.obstacle] == [
         "no series has system casandra; the history has cassandra",
         "no series has host node-1; the history has none",
         "5.0.7 was measured in none of the 1 series that fit",
@@ -265,7 +265,7 @@ def test_entries_proposed_for_an_incident_cover_its_changes_and_no_others() -> N
     assert covered(drop) == [6]
 
 
-def test_a_place_within_a_release_is_told_by_its_nights() -> None:
+def test_a_place_within_a_release_is_reported_by_its_nights() -> None:
     other = make_series([12], replace(KEY, line="4.1"))
     (entry,) = propose("ab12", [change_at(SERIES, 8)], DECISION)
     assert (entry.from_release, entry.to_release) == ("5.0.2", "5.0.2")

@@ -5,7 +5,7 @@ import sys
 from dataclasses import replace
 
 import pytest
-from bisection_lab import BROKEN, GOOD, MANY, Lab, culprit_of, told
+from bisection_lab import BROKEN, GOOD, MANY, Lab, culprit_of, reported
 
 from analysis.bisecting.bisection import Culprit, Ending, Inconclusive
 from analysis.bisecting.description import is_inconclusive, is_regression
@@ -22,7 +22,7 @@ from perf.releases import artifacts as releases
 from perf.systems.contract import System
 
 
-def test_the_culprit_is_found_and_each_probe_is_told(lab: Lab) -> None:
+def test_the_culprit_is_found_and_each_probe_is_reported(lab: Lab) -> None:
     lab.slow_from(5)
     record = lab.bisect()
     assert culprit_of(record) == "2.0.5"
@@ -35,7 +35,7 @@ def test_the_culprit_is_found_and_each_probe_is_told(lab: Lab) -> None:
     assert standings["2.0.5"] is ReleaseStatus.BAD
     assert len(record.measured) == len(lab.measured)
     assert record.reused == 0
-    text = told(record)
+    text = reported(record)
     assert text.startswith("The regression came with 2.0.5")
     assert "2.0.5 is like 2.0.7, so the change came with it or before it" in text
     assert "2.0.4 is like 2.0.0, so the change came after it" in text
@@ -48,7 +48,7 @@ def test_an_improvement_is_no_regression(lab: Lab) -> None:
     record = lab.bisect()
     assert culprit_of(record) == "2.0.3"
     assert not is_regression(record)
-    assert "improvement" in told(record)
+    assert "improvement" in reported(record)
 
 
 def test_equal_ends_are_an_answer(lab: Lab) -> None:
@@ -67,8 +67,8 @@ def test_a_release_that_does_not_start_is_skipped_and_the_answer_says_so(lab: La
     assert [one.version for one in record.found.step.skipped] == ["2.0.4"]
     assert "2.0.4" in record.found.sentence
     assert lab.measured.count("2.0.4") == 2
-    assert "2.0.4 cannot be measured and is skipped" in told(record)
-    assert "it does not start" in told(record)
+    assert "2.0.4 cannot be measured and is skipped" in reported(record)
+    assert "it does not start" in reported(record)
 
 
 def test_a_release_that_cannot_be_fetched_is_skipped(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -85,7 +85,7 @@ def test_a_release_that_cannot_be_fetched_is_skipped(lab: Lab, monkeypatch: pyte
     assert "2.0.4" not in lab.measured
     assert isinstance(record.found, Culprit)
     assert [one.version for one in record.found.step.skipped] == ["2.0.4"]
-    assert "no answer from the archive" in told(record)
+    assert "no answer from the archive" in reported(record)
 
 
 def test_without_its_good_end_nothing_is_bisected(lab: Lab) -> None:
@@ -136,7 +136,7 @@ def test_a_budget_of_trials_ends_it_with_what_is_known(lab: Lab) -> None:
     assert len(lab.measured) <= 20
     assert sum(one.probability for one in record.found.chances) <= 1.001
     assert record.found.cost_to_finish
-    text = told(record)
+    text = reported(record)
     assert "to finish it, about" in text
     assert "Probability that the change came with" in text
     more = lab.bisect(MANY)
@@ -196,8 +196,8 @@ def test_two_releases_are_a_plain_comparison(lab: Lab) -> None:
     record = lab.bisect(first=3, last=4)
     assert culprit_of(record) == "2.0.4"
     assert {one.probed.release.version for one in record.probes} == {"2.0.4"}
-    assert "2.0.4 does differ from 2.0.3" in told(record)
-    assert "is like" not in told(record)
+    assert "2.0.4 does differ from 2.0.3" in reported(record)
+    assert "is like" not in reported(record)
 
 
 def test_a_damaged_bisection_is_refused_with_what_to_do(lab: Lab) -> None:

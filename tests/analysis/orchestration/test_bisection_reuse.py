@@ -6,7 +6,7 @@ from dataclasses import replace
 from shutil import rmtree
 
 import pytest
-from bisection_lab import CONFIGS, GOOD, Lab, culprit_of, told
+from bisection_lab import CONFIGS, GOOD, Lab, culprit_of, reported
 
 from analysis.bisecting.bisection import Ending, Inconclusive
 from analysis.bisecting.probing import ReleaseStatus
@@ -43,7 +43,7 @@ def test_nights_that_measured_both_releases_count_as_blocks(lab: Lab) -> None:
     assert "2.0.3" not in lab.measured
     assert record.reused == 16
     assert {one.block for one in record.probes[1].trials} == set(range(1001, 1009))
-    assert "16 of them measured before" in told(record)
+    assert "16 of them measured before" in reported(record)
 
 
 def test_nights_that_made_the_bad_end_suspect_do_not_vote_on_it_again(lab: Lab) -> None:
@@ -89,12 +89,12 @@ def test_a_release_that_fails_when_it_is_asked_again_keeps_its_first_trials(
 def test_what_only_the_history_still_holds_counts_as_well(lab: Lab) -> None:
     lab.slow_from(4)
     lab.hold_nights(0, 3)
-    append_all(lab.places, Progress(lab.said).tell)
+    append_all(lab.places, Progress(lab.said).report)
     rmtree(lab.places.trials)
     assert lab.bisect().reused == 16
 
 
-def test_a_damaged_bundle_is_told_of_and_not_counted(lab: Lab) -> None:
+def test_a_damaged_bundle_is_reported_of_and_not_counted(lab: Lab) -> None:
     lab.slow_from(4)
     lab.hold_nights(0, 3)
     (lab.places.trials / "2026-02-01-1.01.fake-blink.2.0.3" / "trial.json").write_text("{")
@@ -158,7 +158,7 @@ def test_planted_trials_say_so_and_nights_without_the_plant_do_not_count(
     assert culprit_of(record) == "2.0.5"
     assert record.reused == 0
     assert record.remarks == ("2.0.5, 2.0.7: a handicap was planted in this trial: slow",)
-    assert "Remark: 2.0.5, 2.0.7: a handicap was planted" in told(record)
+    assert "Remark: 2.0.5, 2.0.7: a handicap was planted" in reported(record)
     of_candidate = [path for path in bundle.find(lab.places) if path.name.endswith("candidate.2.0.5")]
     assert of_candidate
     assert all(bundle.read(path)[0].remarks == (mark,) for path in of_candidate)

@@ -110,7 +110,9 @@ def run(
     return start
 
 
-def test_a_large_loss_is_told_soon_and_kept(run: Run, levels: dict[str, float], tmp_path: Path) -> None:
+def test_a_large_loss_is_reported_soon_and_kept(
+    run: Run, levels: dict[str, float], tmp_path: Path
+) -> None:
     levels["1.0.1"] = 700.0
     result = run(reproduce="knickpoint compare …")
     assert result.outcome is Outcome.REGRESSED

@@ -30,7 +30,7 @@ def test_small_work_stays_in_this_process() -> None:
 def test_progress_says_how_far_it_is_and_how_long_it_may_take() -> None:
     stream, seconds = io.StringIO(), iter(range(0, 10_000, 20))
     pace = Pace(Progress(stream=stream, clock=lambda: float(next(seconds))), [1] * 10, "series")
-    work_through(math.sqrt, [1.0] * 10, pace.tell)
+    work_through(math.sqrt, [1.0] * 10, pace.report)
     assert "1 of 10 series" in stream.getvalue()
     assert "left]" in stream.getvalue()
 
@@ -83,7 +83,7 @@ def test_what_forked_work_raises_is_raised_and_ends_all() -> None:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("two_cores")
-def test_a_forked_process_that_is_killed_is_told() -> None:
+def test_a_forked_process_that_is_killed_is_reported() -> None:
     with pytest.raises(ChildProcessError, match="exit code -9"):
         work_through(lambda _: os.kill(os.getpid(), signal.SIGKILL), range(4), ignore)
     assert not multiprocessing.active_children()

@@ -17,7 +17,7 @@ _CERTAIN = 0.999
 
 
 def chances(each: int, effect: float, false_share: float) -> tuple[float, float]:
-    """Return how often a true effect is told, and no effect as unchanged; `effect` in deviations.
+    """Return how often a true effect is reported, and no effect as unchanged; `effect` in deviations.
 
     Two groups of `each` trials, 2·each - 2 degrees of freedom: no block costs it any.
     """
@@ -26,18 +26,18 @@ def chances(each: int, effect: float, false_share: float) -> tuple[float, float]
     # Over the quantiles of the estimated deviation, the estimate itself is normal and independent.
     scatter = np.sqrt(chi2.ppf((np.arange(_NODES) + 0.5) / _NODES, freedom) / freedom)
     width = student.ppf(1 - false_share, freedom) * error * scatter
-    told = norm.sf((np.maximum(width, effect - width) - effect) / error)
+    reported = norm.sf((np.maximum(width, effect - width) - effect) / error)
     unchanged = np.maximum(0.0, 2 * norm.cdf((effect - width) / error) - 1)
-    return float(told.mean()), float(unchanged.mean())
+    return float(reported.mean()), float(unchanged.mean())
 
 
-def trials_for(effect: float, false_share: float, told: float, unchanged: float = 0.0) -> int:
+def trials_for(effect: float, false_share: float, reported: float, unchanged: float = 0.0) -> int:
     """Return the fewest trials of both sides together with at least these chances.
 
     However many there are, an effect just as large as the relevant one is found no more often than its
     interval holds it: a higher goal is taken for one just below that.
     """
-    goals = min(told, _CERTAIN * (1 - false_share)), min(unchanged, _CERTAIN)
+    goals = min(reported, _CERTAIN * (1 - false_share)), min(unchanged, _CERTAIN)
     return next(
         2 * each for each in count(2) if all(map(ge, chances(each, effect, false_share), goals))
     )

@@ -64,7 +64,7 @@ class Task:
 def blocks_for(effect: float, noise_floor: float, false_share: float) -> int:
     """Return how many blocks a budget needs to decide nine times in ten.
 
-    That is: a change of `effect` is told, and no change is told as unchanged, each with a chance of at
+    That is: a change of `effect` is found, and no change is called unchanged, each with a chance of at
     least 0.9 at the last look alone, for normal noise of `noise_floor` (the standard deviation of one
     trial, as a share). With σ the deviation of a logarithm, k blocks and α the level of the last look:
 
@@ -182,8 +182,8 @@ def write_trials(scale: float, pool: ProcessPoolExecutor) -> Iterator[str]:
         # since no number of trials reaches a level of zero.
         compared = len(equal.trials)
         missed = max(compared - equal.covered, 1) / compared / 2
-        told, unchanged = slower.share(Outcome.REGRESSED), equal.share(Outcome.UNCHANGED)
-        alike = trials_for(effect, missed, told, unchanged)
+        reported, unchanged = slower.share(Outcome.REGRESSED), equal.share(Outcome.UNCHANGED)
+        alike = trials_for(effect, missed, reported, unchanged)
         whole = 4 * math.ceil(alike / 4)
         only = trials_for(effect, FALSE_SHARE, 0.9)
         for words, one in (("equal", equal), ("slower by Δ", slower)):
@@ -246,7 +246,7 @@ def write_iterations(scale: float, pool: ProcessPoolExecutor) -> Iterator[str]:
 
 
 def cover(task: Task) -> list[tuple[bool, bool, bool]]:
-    """Tell whether the truth is in the 95 % interval: ours, with pooled iterations, with 1.96 for t."""
+    """Return whether the truth is in the 95 % interval: ours, of pooled iterations, with 1.96 for t."""
     return [_cover(task.case.draw(SEED, number), number, task.case.change) for number in task.numbers]
 
 

@@ -54,7 +54,7 @@ class Case:
 
 
 def steps_case(kind: str, size: float, goal: float | None = None, back_after: int = 0) -> Case:
-    """Three steps in 200 points, or one that is taken back: F1 of all that is told and is confirmed."""
+    """Three steps in 200 points, or one that is taken back: F1 of all that is confirmed."""
     name = f"{size:g}σ steps in {kind}" + (f", back after {back_after} points" if back_after else "")
 
     def score(find: Find, generator: Generator) -> tuple[scores.Hits, scores.Hits]:
@@ -93,14 +93,14 @@ def noise_case(kind: str) -> Case:
         return len(found), sum(is_confirmed for _, is_confirmed in found), len(values)
 
     def add_up(results: Sequence[tuple[int, int, int]]) -> list[Figure]:
-        told, confirmed, points = (sum(column) for column in zip(*results, strict=True))
+        reported, confirmed, points = (sum(column) for column in zip(*results, strict=True))
         return [
             Figure(
                 name=f"false places per 1000 points, {kind}, {what}",
                 value=1000 * events / points,
                 interval=scores.rate_interval(events, points / 1000),
             )
-            for what, events in (("all reported", told), ("confirmed", confirmed))
+            for what, events in (("all reported", reported), ("confirmed", confirmed))
         ]
 
     return Case(part="noise", name=kind, series=150, quick=40, score=score, add_up=add_up)
@@ -151,7 +151,7 @@ def delay_case(
     def add_up(results: Sequence[scores.Story]) -> list[Figure]:
         waits = [one.confirmed_after for one in results]
         first = [one.seen_after for one in results]
-        told = sum(math.isfinite(wait) for wait in waits)
+        reported = sum(math.isfinite(wait) for wait in waits)
         vanished = sum(one.vanished for one in results)
         return [
             Figure(name=f"points until reported, {name}, median", value=_median(first), at_most=seen),
@@ -166,13 +166,13 @@ def delay_case(
             ),
             Figure(
                 name=f"confirmed within 40 points, {name}, %",
-                value=100 * told / len(waits),
-                interval=_percent(told, len(waits)),
+                value=100 * reported / len(waits),
+                interval=_percent(reported, len(waits)),
             ),
             Figure(
                 name=f"vanished after being confirmed, {name}, %",
-                value=100 * vanished / max(told, 1),
-                interval=_percent(vanished, told),
+                value=100 * vanished / max(reported, 1),
+                interval=_percent(vanished, reported),
                 at_most=5 if size >= 2 else None,
             ),
         ]
@@ -234,19 +234,19 @@ def spike_case(kind: str, size: float) -> Case:
 
 
 def shape_case(name: str) -> Case:
-    """What is no step: how many steps are told a series."""
+    """What is no step: how many steps are reported a series."""
 
     def score(find: Find, generator: Generator) -> int:
         return len(find(data.SHAPES[name](generator)))
 
     def add_up(results: Sequence[int]) -> list[Figure]:
-        told = sum(count > 0 for count in results)
+        reported = sum(count > 0 for count in results)
         return [
             Figure(name=f"steps reported, {name}, mean", value=float(np.mean(results))),
             Figure(
                 name=f"series with any step, {name}, %",
-                value=100 * told / len(results),
-                interval=_percent(told, len(results)),
+                value=100 * reported / len(results),
+                interval=_percent(reported, len(results)),
             ),
         ]
 

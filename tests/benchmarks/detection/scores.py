@@ -150,7 +150,7 @@ def false_alerts(find: Find, values: Sequence[float], first: int = 50) -> FalseA
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Story:
-    """What was told of one true step: points of the new level until then, infinite if never.
+    """What was reported of one true step: points of the new level until then, infinite if never.
 
     `vanished`: after it was confirmed, some night did not show it any more.
     """
@@ -167,10 +167,10 @@ def describe_story(find: Find, values: Sequence[float], place: int, nights: int 
         alert for alert in replay(find, values, place + 1, last) if alert.is_near(place, SAME_PLACE)
     ]
     confirmed = [alert for alert in alerts if alert.first_confirmed is not None]
-    told = [alert.first_confirmed for alert in confirmed if alert.first_confirmed is not None]
+    reported = [alert.first_confirmed for alert in confirmed if alert.first_confirmed is not None]
     return Story(
         seen_after=min((alert.first_seen for alert in alerts), default=math.inf) - place,
-        confirmed_after=min(told, default=math.inf) - place,
+        confirmed_after=min(reported, default=math.inf) - place,
         vanished=any(alert.has_faded for alert in confirmed),
     )
 
@@ -207,7 +207,7 @@ def tell_history(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpikeTold:
-    """Whether a single odd point was told as a change while it was the newest, or ever confirmed."""
+    """Whether a single odd point was called a change while it was the newest, or ever confirmed."""
 
     seen: bool
     confirmed: bool

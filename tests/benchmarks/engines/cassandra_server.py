@@ -33,7 +33,7 @@ def serve(directory: Path) -> Iterator[Target]:
     )
     cluster = Cluster(
         release=release,
-        artifact=fetch(_SYSTEM, release, tell=print),
+        artifact=fetch(_SYSTEM, release, report=print),
         nodes=(node,),
         topology=catalog.topologies["local-one"],
         testbed=replace(catalog.testbeds["local"], jvm_options=()),

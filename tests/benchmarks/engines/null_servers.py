@@ -55,18 +55,18 @@ def measure_against_null(
                 )
                 for case in _CASES:
                     figures = tuple(_measure(stand, case))
-                    _tell(f"{dialect.title}, {case.name}, {name}: {figures}")
+                    _report(f"{dialect.title}, {case.name}, {name}: {figures}")
                     found.setdefault((dialect.title, case, name), []).append(figures)
                 planted.setdefault((dialect.title, name), []).append(_measure_planted(stand))
         # It reads what it does not compare, and finds nothing: only its writes are like ours.
         for case in _CASES[:3] if latte else ():
             figures = _measure_latte(latte, case, directory / f"latte-{number}")
-            _tell(f"{CQL.title}, {case.name}, latte: {figures}")
+            _report(f"{CQL.title}, {case.name}, latte: {figures}")
             found.setdefault((CQL.title, case, "latte"), []).append(figures)
     return _costs(found) + _planted(planted)
 
 
-def _tell(line: str) -> None:
+def _report(line: str) -> None:
     sys.stderr.write(f"null server, {line}\n")
 
 

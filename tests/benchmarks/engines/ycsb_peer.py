@@ -80,7 +80,7 @@ def make_ycsb(classes: Path) -> YcsbPeer:
         KnickpointError: there is no Java, or the libraries cannot be had.
 
     """
-    java = find_java((17, 11), tell=print).path
+    java = find_java((17, 11), report=print).path
     class_path = ":".join(fetch_jars("engine-peer", _JARS))
     compiler = [java, "-cp", class_path, "org.eclipse.jdt.internal.compiler.batch.Main"]
     options = ["-11", "-proc:none", "-nowarn", "-cp", class_path, "-d", str(classes)]

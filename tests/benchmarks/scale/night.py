@@ -28,12 +28,14 @@ CONFIGS = Path(__file__).parents[3] / "configs"
 def main(data: str, nights: str) -> None:
     """Append, judge, write the site."""
     places, now = Places(Path(data)), now_after(int(nights))
-    told: dict[str, float] = {}
+    reported: dict[str, float] = {}
 
     def lap(stage: str, began: tuple[float, float]) -> tuple[float, float]:
         ended = time.monotonic(), sum(os.times()[:4])
-        told[f"{stage}_s"], told[f"{stage}_cpu_s"] = (b - a for a, b in zip(began, ended, strict=True))
-        told[f"{stage}_rss_mb"] = most_mb()
+        reported[f"{stage}_s"], reported[f"{stage}_cpu_s"] = (
+            b - a for a, b in zip(began, ended, strict=True)
+        )
+        reported[f"{stage}_rss_mb"] = most_mb()
         return ended
 
     at = time.monotonic(), sum(os.times()[:4])
@@ -44,7 +46,7 @@ def main(data: str, nights: str) -> None:
     at = lap("judge", at)
     write_report(places, catalog, now, judged=judged)
     lap("site", at)
-    sys.stdout.write(f"{json.dumps(told)}\n")
+    sys.stdout.write(f"{json.dumps(reported)}\n")
 
 
 def most_mb() -> float:

@@ -81,7 +81,7 @@ def measure(places: Places, size: Size, nights: int = NIGHTS) -> None:
     began_s = time.monotonic()
     make_up(places, size)
     say(f"  made up in {time.monotonic() - began_s:.0f} s; {describe_files(places)}")
-    show("first judgement and site", [tell(places, size.nights)])
+    show("first judgement and site", [report(places, size.nights)])
     for name, experiments in (
         ("all", size.experiments),
         ("a tenth of", max(1, size.experiments // 10)),
@@ -90,9 +90,9 @@ def measure(places: Places, size: Size, nights: int = NIGHTS) -> None:
         for _ in range(nights):
             size = replace(size, nights=size.nights + 1)
             seal_night(places, size, experiments)
-            rounds.append(tell(places, size.nights))
+            rounds.append(report(places, size.nights))
         show(f"one more night of {name} series", rounds)
-    show("the same again, nothing new", [tell(places, size.nights)])
+    show("the same again, nothing new", [report(places, size.nights)])
     ask(places, size)
     ask_sqlite(places, size)
     run_otava(places, size)
@@ -150,7 +150,7 @@ def intervals_of(history: History, trial: TrialId) -> list[Interval]:
     return [Interval(**row) for row in history.tables.rows(sql, [trial])]
 
 
-def tell(places: Places, nights: int) -> dict[str, float]:
+def report(places: Places, nights: int) -> dict[str, float]:
     """Append, judge and tell in a process of its own."""
     output, peak_mb = run([sys.executable, str(NIGHT), str(places.data), str(nights)])
     return {**json.loads(output.splitlines()[-1]), "peak_mb": peak_mb}

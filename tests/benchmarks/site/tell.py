@@ -30,13 +30,13 @@ def main(data: str, nights: str) -> None:
     judged = judge_state(places, catalog, now.date())
     judged_s, judged_cpu_s = time.monotonic(), sum(os.times()[:4])
     write_report(places, catalog, now, judged=judged)
-    told = {
+    reported = {
         "judge_s": judged_s - started_s,
         "judge_cpu_s": judged_cpu_s,
         "write_s": time.monotonic() - judged_s,
         "write_cpu_s": sum(os.times()[:4]) - judged_cpu_s,
     }
-    sys.stdout.write(f"{json.dumps(told)}\n")
+    sys.stdout.write(f"{json.dumps(reported)}\n")
 
 
 if __name__ == "__main__":

@@ -61,9 +61,9 @@ def find_faults(files: list[Path]) -> list[str]:
     jar = _packages() / "vnu-jar/build/dist/vnu.jar"
     # It runs for a few seconds only: what a JVM does for its long life would be most of them.
     quick = ("-Xss4m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
-    told = ("--stdout", "--format", "json", "--exit-zero-always", "--also-check-css")
+    reported = ("--stdout", "--format", "json", "--exit-zero-always", "--also-check-css")
     done = subprocess.run(
-        [java.path, *quick, "-jar", jar, *told, *files],
+        [java.path, *quick, "-jar", jar, *reported, *files],
         capture_output=True,
         text=True,
         check=False,

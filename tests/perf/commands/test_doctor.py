@@ -155,7 +155,7 @@ def test_data_where_even_root_cannot_write_is_missing() -> None:
     assert f"MISSING  data directory  {data} is not writable" in result.output
 
 
-def test_broken_configuration_is_told_beside_everything_else(tmp_path: Path) -> None:
+def test_broken_configuration_is_reported_beside_everything_else(tmp_path: Path) -> None:
     result = CliRunner().invoke(doctor.doctor, ["--data", str(tmp_path), "--configs", "/nowhere"])
     assert result.exit_code == 3
     assert "MISSING  configuration   1 problem in the configuration:" in result.output

@@ -106,7 +106,7 @@ def test_servers_are_held_to_what_they_were_tuned_to_or_to_the_option(tmp_path: 
     assert "db1: memory is 2, wanted 1" in str(other.exception)
 
 
-def test_all_that_is_wrong_is_told_with_the_hosts_out_of_reach(
+def test_all_that_is_wrong_is_reported_with_the_hosts_out_of_reach(
     hosts: Mapping[str, ToyHost], tmp_path: Path
 ) -> None:
     run(tmp_path, "tune", "rack")
@@ -121,7 +121,9 @@ def test_all_that_is_wrong_is_told_with_the_hosts_out_of_reach(
         assert line in str(done.exception)
 
 
-def test_a_declared_setting_that_is_there_is_told(hosts: Mapping[str, ToyHost], tmp_path: Path) -> None:
+def test_a_declared_setting_that_is_there_is_reported(
+    hosts: Mapping[str, ToyHost], tmp_path: Path
+) -> None:
     declared = "tuning: {unavailable: {memory: shared, disk: shared}}"
     done = run(tmp_path, "tune", "rack", tuning_key=declared)
     assert done.exit_code == 0, done.exception

@@ -87,7 +87,7 @@ def test_a_damaged_lease_is_shown_and_can_be_broken(configs: Path, run: Callable
     assert look(place).fault == ""
 
 
-def test_a_host_out_of_reach_is_told_and_the_others_are_shown(
+def test_a_host_out_of_reach_is_reported_and_the_others_are_shown(
     configs: Path, run: Callable[..., Result]
 ) -> None:
     place = Path(list_places([rack(configs)])[1].work_dir)

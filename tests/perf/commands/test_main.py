@@ -107,10 +107,12 @@ def test_help_has_each_command_in_a_group_and_in_a_line() -> None:
         if title != "Options"
     }
     assert list(listed) == ["Every day", "Investigate", "Set up"]
-    told = [line for lines in listed.values() for line in lines]
-    assert sorted(name for name, _ in told) == sorted(one.name for one in entry_points(group=cli.GROUP))
+    reported = [line for lines in listed.values() for line in lines]
+    assert sorted(name for name, _ in reported) == sorted(
+        one.name for one in entry_points(group=cli.GROUP)
+    )
     context = click.Context(cli.knickpoint)
-    for name, summary in told:
+    for name, summary in reported:
         command = cli.knickpoint.get_command(context, name)
         assert command is not None
         assert command.get_short_help_str(200).rstrip(".") == summary

@@ -130,7 +130,9 @@ def test_a_dry_run_shows_marks_and_measures_nothing(stage: Stage, tmp_path: Path
     assert len(stage.ordered) == done
 
 
-def test_what_fails_has_one_more_attempt_at_the_end_and_is_told(stage: Stage, tmp_path: Path) -> None:
+def test_what_fails_has_one_more_attempt_at_the_end_and_is_reported(
+    stage: Stage, tmp_path: Path
+) -> None:
     stage.ends = {"1.0.2": [TrialStatus.FAILED], "1.0.0": [TrialStatus.INVALID, TrialStatus.FAILED]}
     result = run(tmp_path, "--experiment", "fake-write")
     assert stage.versions() == ["1.0.2", "1.0.1", "1.0.0", "1.0.0", "1.0.2"]
@@ -202,7 +204,7 @@ def test_a_changed_config_is_measured_anew(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("stage")
-def test_a_damaged_bundle_is_told_and_not_counted(tmp_path: Path) -> None:
+def test_a_damaged_bundle_is_reported_and_not_counted(tmp_path: Path) -> None:
     run(tmp_path, "--experiment", "fake-write")
     damaged = bundle.find(Places(tmp_path))[0]
     (damaged / "trial.json").write_text("{")
@@ -220,7 +222,7 @@ def test_a_damaged_bundle_is_told_and_not_counted(tmp_path: Path) -> None:
         (["--suite", "fake-nite"], "did you mean fake-night"),
     ],
 )
-def test_what_does_not_exist_is_told_with_a_suggestion(
+def test_what_does_not_exist_is_reported_with_a_suggestion(
     stage: Stage, tmp_path: Path, arguments: list[str], said: str
 ) -> None:
     assert said in refused(tmp_path, *arguments)

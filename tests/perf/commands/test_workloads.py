@@ -36,7 +36,7 @@ def test_each_workload_is_listed_with_kind_operations_and_description(catalog: C
 
 
 @pytest.mark.parametrize("name", ["iot-write", "iot-write-by-1000", "iot-write-by-7"])
-def test_one_is_told_as_written_and_as_each_suite_runs_it(catalog: Catalog, name: str) -> None:
+def test_one_is_reported_as_written_and_as_each_suite_runs_it(catalog: Catalog, name: str) -> None:
     result = run(name)
     assert result.exit_code == 0
     said = re.sub(r"\s+", " ", result.output)
@@ -52,7 +52,7 @@ def test_one_is_told_as_written_and_as_each_suite_runs_it(catalog: Catalog, name
     assert "floors records 1000, operations 1000, in_flight 16" in said
 
 
-def test_sizes_that_ended_at_a_floor_are_told_with_their_factor(catalog: Catalog) -> None:
+def test_sizes_that_ended_at_a_floor_are_reported_with_their_factor(catalog: Catalog) -> None:
     said = re.sub(r"\s+", " ", run("ycsb-soak").output)
     (suite,) = (one for one in catalog.suites.values() if one.name == "ycsb-soak-small")
     assert suite.scaled_down_by
@@ -64,7 +64,7 @@ def test_sizes_that_ended_at_a_floor_are_told_with_their_factor(catalog: Catalog
     assert "record_count" not in others
 
 
-def test_sequences_are_told_phase_by_phase() -> None:
+def test_sequences_are_reported_phase_by_phase() -> None:
     said = re.sub(r"\s+", " ", run("put-get").output)
     assert re.search(r"counted phase put-1: \d+ × put, closed loop, 20 in flight", said)
 

@@ -63,7 +63,7 @@ def test_no_caveat_of_a_testbed_says_how_many_servers_there_are(root: Path) -> N
     assert not {name: text for name, text in caveats.items() if counted.search(text)}
 
 
-def test_local_testbed_tells_that_its_numbers_are_its_own(catalog: Catalog) -> None:
+def test_local_testbed_shows_that_its_numbers_are_its_own(catalog: Catalog) -> None:
     local = catalog.testbeds["local"]
     assert local.jvm_options == ("-XX:TieredStopAtLevel=1",)
     assert "compare only with" in local.caveat

@@ -129,7 +129,7 @@ def test_a_rename_does_not_hide_a_changed_knob(edit: Edit, compare: Compare) -> 
     assert (one.experiment, one.why_not, len(one.knobs)) == ("wink", "", 1)
 
 
-def test_another_list_of_releases_changes_nothing_and_is_told(edit: Edit, compare: Compare) -> None:
+def test_another_list_of_releases_changes_nothing_and_is_reported(edit: Edit, compare: Compare) -> None:
     edit("suites/fake-short.yaml", '["1.0.0", "1.0.1"]', '["1.0.0", "1.1.1"]')
     found = compare()
     assert found.touched == ()
@@ -137,14 +137,14 @@ def test_another_list_of_releases_changes_nothing_and_is_told(edit: Edit, compar
     assert "fake-blink of suite fake-short" in note
 
 
-def test_rules_measure_nothing_and_are_told(head: Path, edit: Edit, compare: Compare) -> None:
+def test_rules_measure_nothing_and_are_reported(head: Path, edit: Edit, compare: Compare) -> None:
     edit("detection.yaml", "max_p_value: 0.0002", "max_p_value: 0.0003")
     (head / "triage.yaml").write_text("entries: []\n")
     assert compare().touched == ()
     assert [note.split()[0] for note in compare().notes] == ["detection.yaml"]
 
 
-def test_published_figures_measure_nothing_and_are_told(head: Path, compare: Compare) -> None:
+def test_published_figures_measure_nothing_and_are_reported(head: Path, compare: Compare) -> None:
     (head / "reference").mkdir()
     subject = "{name: s, title: S, system: fake, setup: None.}"
     place = "{subject: s, workload: blink, phase: saturation, operation: write, statistic: mean}"
@@ -197,7 +197,7 @@ def test_what_is_proposed_uses_no_secret(tmp_path: Path) -> None:
     assert all("(access): no secret is used by what is only proposed" in one.why_not for one in here)
 
 
-def test_a_variant_that_is_scaled_down_is_told_by_its_own_file(
+def test_a_variant_that_is_scaled_down_is_reported_by_its_own_file(
     head: Path, edit: Edit, compare: Compare, tmp_path: Path
 ) -> None:
     floors = "{records: 4, operations: 4, in_flight: 1, offered_load_ops_per_s: 5, seconds: 0.2}"

@@ -409,7 +409,7 @@ def test_nested_aliases_are_refused_without_being_expanded(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("way", [("size",), ("hosts", 1, "name"), ("hosts", 0, "cores"), ("name", 0)])
-def test_a_place_that_is_not_written_is_told_as_null(
+def test_a_place_that_is_not_written_is_reported_as_null(
     tmp_path: Path, way: tuple[str | int, ...]
 ) -> None:
     path = tmp_path / "one.yaml"
@@ -441,11 +441,11 @@ def test_arbitrary_text_is_accepted_or_refused_with_printable_sentences(
     root = tmp_path_factory.getbasetemp() / "arbitrary"
     write_tree(root)
     (root / T).write_text(text, encoding="utf-8", newline="")
-    told: tuple[str, ...] = ()
+    reported: tuple[str, ...] = ()
     try:
         load_catalog(root)
     except ConfigError as error:
-        told = error.problems or ("refused without a word",)
-    for problem in told:
+        reported = error.problems or ("refused without a word",)
+    for problem in reported:
         assert problem.startswith(str(root))
         assert problem.isprintable()

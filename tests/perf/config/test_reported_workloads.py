@@ -18,8 +18,8 @@ def test_words_about_consistency_all_stand_where_its_ratio_is_and_are_no_number(
     (report,) = (one for one in shipped().reports if one.suite == "iot")
     (table,) = (one for one in report.tables if one.name == "consistency")
     names = [one.name for one in table.columns]
-    told = [row for row in table.rows if row.name.endswith("-p99")]
-    assert [row.words["ratio-all"] for row in told] == ["2-3x (statistic not said)"] * 2
+    reported = [row for row in table.rows if row.name.endswith("-p99")]
+    assert [row.words["ratio-all"] for row in reported] == ["2-3x (statistic not said)"] * 2
     assert {row.values[names.index("ratio-all")] for row in table.rows} == {None}
     spots = {spot.workload for _, column, spot in cells(table) if column.name == "all"}
     assert spots == {"iot-write-all"}

@@ -58,7 +58,7 @@ def test_a_variant_is_a_workload_that_differs_in_what_it_says(root: Path) -> Non
     assert large.sequence == base.sequence
 
 
-def test_what_is_wrong_in_a_variant_is_told_at_its_own_line(root: Path) -> None:
+def test_what_is_wrong_in_a_variant_is_reported_at_its_own_line(root: Path) -> None:
     write(root, SEQUENCE.replace("least_value_bytes: 1000", "least_value_bytes: -1"))
     said = problems(root)
     assert f"sequence.yaml:{SEQUENCE.splitlines().index('variants:') + 2}: " in said
@@ -80,7 +80,7 @@ def test_a_variant_that_cannot_be_is_refused(root: Path, variants: str, expected
     assert expected in problems(root)
 
 
-def test_a_name_taken_by_a_file_and_by_a_variant_is_told_with_both_places(root: Path) -> None:
+def test_a_name_taken_by_a_file_and_by_a_variant_is_reported_with_both_places(root: Path) -> None:
     write(root)
     write(
         root, SEQUENCE.partition("variants:")[0].replace("e\n", "e-large\n", 1), name="sequence-large"
@@ -135,7 +135,7 @@ def test_a_suite_scales_its_workloads_down(root: Path) -> None:
         ("seed: 1\n", "seed: 1\npreload_rows_per_device: 1\n", "have no devices"),
     ],
 )
-def test_what_a_sequence_cannot_mean_is_told(
+def test_what_a_sequence_cannot_mean_is_reported(
     root: Path, before: str, after: str, expected: str
 ) -> None:
     write(root, SEQUENCE.partition("variants:")[0].replace(before, after))

@@ -380,7 +380,7 @@ def test_a_file_in_place_of_the_trials_is_refused_with_a_next_step(places: Place
     assert bundle.find(places) == ()
 
 
-def test_a_full_disk_while_sealing_is_told_with_a_next_step(
+def test_a_full_disk_while_sealing_is_reported_with_a_next_step(
     places: Places, make_trial: Callable[..., Trial], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fill(_path: Path) -> None:
@@ -394,7 +394,7 @@ def test_a_full_disk_while_sealing_is_told_with_a_next_step(
     assert bundle.find(places) == ()
 
 
-def test_histograms_that_the_disk_does_not_give_back_are_told_with_what_to_do(
+def test_histograms_that_the_disk_does_not_give_back_are_reported_with_what_to_do(
     make_bundle: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     place = make_bundle()

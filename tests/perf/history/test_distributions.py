@@ -56,7 +56,7 @@ def test_a_planted_distribution_is_given_back(make_interval: MakeInterval) -> No
     assert values == [percentile_us(encoded, level.percentile) for level in spectrum.levels]
 
 
-def test_the_course_tells_each_second(make_interval: MakeInterval) -> None:
+def test_the_course_shows_each_second(make_interval: MakeInterval) -> None:
     second = make_interval([1000] * 98 + [2000, 3000], start_s=1000.0)
     intervals = [
         replace(second, iteration=2, start_s=1007.5),

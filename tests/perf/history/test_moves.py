@@ -10,7 +10,7 @@ from perf.local.places import Places
 from perf.model.results import Fact, Trial, TrialId
 
 
-def test_moves_are_told_for_each_list_in_its_own_order(
+def test_moves_are_reported_for_each_list_in_its_own_order(
     places: Places, make_bundle: Callable[..., Path], make_trial: Callable[..., Trial]
 ) -> None:
     first = make_trial(harness_version="0.1.0")
@@ -25,9 +25,9 @@ def test_moves_are_told_for_each_list_in_its_own_order(
     append_all(places, lambda _: None)
     lists = [[TrialId(name) for name in names] for names in ("abcd", "acb", "ac", "d", "")]
     with open_history(places.history, read_only=True) as history:
-        told = history.moves(lists)
+        reported = history.moves(lists)
         assert history.moves([]) == ()
-    assert [[(m.place, m.name, m.before, m.after) for m in moves] for moves in told] == [
+    assert [[(m.place, m.name, m.before, m.after) for m in moves] for moves in reported] == [
         [(1, "kernel of node-1", "6.1", "6.2"), (2, "kernel of node-1", "6.2", "6.1")],
         [(2, "kernel of node-1", "6.1", "6.2")],
         [],

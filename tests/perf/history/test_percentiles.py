@@ -136,7 +136,9 @@ def test_trials_that_measured_different_things_are_not_merged(
         ask(history, ids)
 
 
-def test_a_damaged_histogram_is_told_as_such(places: Places, make_bundle: Callable[..., Path]) -> None:
+def test_a_damaged_histogram_is_reported_as_such(
+    places: Places, make_bundle: Callable[..., Path]
+) -> None:
     trial = TrialId(make_bundle().name)
     append_all(places, silent)
     for encoded in ("", "nonsense", "HISTFAAAACF42pNpmSzMwMDAxAABzFCaEUoz2X+AsAB="):

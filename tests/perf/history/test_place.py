@@ -61,7 +61,7 @@ def test_it_names_the_catalog_the_files_and_the_lab(tmp_path: Path) -> None:
         ({"place": "here"}, "the key place is not known"),
     ],
 )
-def test_what_is_wrong_is_told_with_file_and_line(
+def test_what_is_wrong_is_reported_with_file_and_line(
     tmp_path: Path, values: dict[str, str], said: str
 ) -> None:
     path = write(tmp_path, **values)

@@ -59,12 +59,12 @@ def test_an_append_says_which_bundles_are_gone_or_changed(
     filled: Places, bundles: tuple[Path, ...], damage: Callable[[Path], None]
 ) -> None:
     damage(bundles[1])
-    told: list[str] = []
-    done = append_all(filled, told.append)
+    reported: list[str] = []
+    done = append_all(filled, reported.append)
     is_gone = not bundles[1].exists()
     assert (done.new, done.known, len(done.bad)) == (0, 2, 0 if is_gone else 1)
     assert done.gone == ((bundles[1].name,) if is_gone else ())
-    assert bundles[1].name in told[-1]
+    assert bundles[1].name in reported[-1]
     assert trials_of(filled.history) == [place.name for place in bundles]
 
 
@@ -75,10 +75,10 @@ def test_of_trials_without_a_bundle_an_append_names_a_few(
         make_bundle(make_trial(id=f"t-{number}"))
     append_all(places, silent)
     shutil.rmtree(places.trials)
-    told: list[str] = []
-    assert len(append_all(places, told.append).gone) == 9
-    assert "9 trials whose bundle" in told[-1]
-    assert "t-4\n  … and 4 more" in told[-1]
+    reported: list[str] = []
+    assert len(append_all(places, reported.append).gone) == 9
+    assert "9 trials whose bundle" in reported[-1]
+    assert "t-4\n  … and 4 more" in reported[-1]
 
 
 def empty(path: Path) -> None:
@@ -107,8 +107,8 @@ def test_a_history_that_cannot_be_read_is_made_new_and_kept(
         append_all(filled, silent)
     replace_damaged(filled, DamagedHistory("it is damaged"), silent)
     assert trials_of(filled.history) == [place.name for place in bundles]
-    (kept,) = filled.data.glob("history.damaged*.duckdb")
-    assert kept.read_bytes() == ruined
+    kept = [one.read_bytes() for one in filled.data.glob("history.damaged*.duckdb")]
+    assert kept == ([ruined] if ruined else [])
 
 
 def test_a_person_decides_where_a_bundle_is_bad_too(filled: Places, bundles: tuple[Path, ...]) -> None:

@@ -127,7 +127,7 @@ def test_a_damaged_histogram_stops_it_and_loses_nothing(kept: Places) -> None:
         assert count(opened, OLD) == PER_SECOND
 
 
-def test_a_wrong_directory_is_told_and_left_alone(places: Places) -> None:
+def test_a_wrong_directory_is_reported_and_left_alone(places: Places) -> None:
     assert isinstance(prune(places, "--older-than", "365").exception, UsageError)
     assert not places.data.exists()
 

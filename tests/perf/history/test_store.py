@@ -110,13 +110,13 @@ def test_append_all_reports_all_bad_bundles_and_keeps_the_good_ones(
 ) -> None:
     (bundles[0] / bundle.TRIAL).write_text("{", encoding="utf-8")
     (places.trials / "foreign").mkdir()
-    told: list[str] = []
-    first = append_all(places, told.append)
+    reported: list[str] = []
+    first = append_all(places, reported.append)
     assert (first.new, first.known, len(first.bad)) == (2, 0, 2)
-    assert told[:2] == ["appended trial-4", "appended trial-5"]
-    assert told[2].startswith("2 bundles are bad and NOT in the history:")
-    assert "trial-3" in told[2]
-    assert "foreign" in told[2]
+    assert reported[:2] == ["appended trial-4", "appended trial-5"]
+    assert reported[2].startswith("2 bundles are bad and NOT in the history:")
+    assert "trial-3" in reported[2]
+    assert "foreign" in reported[2]
     again = append_all(places, silent)
     assert (again.new, again.known, again.bad) == (0, 2, first.bad)
 
@@ -203,9 +203,10 @@ def test_a_trial_with_two_values_of_one_series_shares_its_iterations_among_none(
     places: Places, make_bundle: Callable[..., Path], make_trial: Callable[..., Trial]
 ) -> None:
     sample = make_trial().samples[0]
-    told = (("", None, 2.0), ("node-1", None, 1.0), ("", 1, 10.0), ("", 2, 20.0))
+    reported = (("", None, 2.0), ("node-1", None, 1.0), ("", 1, 10.0), ("", 2, 20.0))
     samples = tuple(
-        replace(sample, host=host, iteration=iteration, value=value) for host, iteration, value in told
+        replace(sample, host=host, iteration=iteration, value=value)
+        for host, iteration, value in reported
     )
     make_bundle(make_trial(samples=samples))
     append_all(places, silent)

@@ -171,20 +171,20 @@ def test_a_testbed_on_this_machine_has_no_lease(make_testbed: Callable[..., Test
         assert lease.list_places([local]) == ()
 
 
-def test_who_waits_is_told_by_whom_for_what_and_until_when(testbed: Testbed) -> None:
-    told: list[str] = []
+def test_who_waits_is_reported_by_whom_for_what_and_until_when(testbed: Testbed) -> None:
+    reported: list[str] = []
     places = places_of(testbed)
     with (
         held_by_another(places[2:]),
         pytest.raises(Leased, match=r"db-3 is held by anna@ci-1 for nightly of suite x, from .* until"),
-        hold_places(places, "mine", told.append, wait_s=0.05, poll_s=0.01),
+        hold_places(places, "mine", reported.append, wait_s=0.05, poll_s=0.01),
     ):
         pytest.fail("held what another job holds")
     assert owners(testbed) == [""] * 3, "some hosts stayed held"
-    (text,) = told
+    (text,) = reported
     assert "about 2 h 00 min left" in text
     assert text.endswith("waiting up to 0.05 s")
-    with hold_places(places, "mine", told.append, wait_s=0):
+    with hold_places(places, "mine", reported.append, wait_s=0):
         assert owners(testbed) == [name_owner()] * 3
 
 
@@ -208,14 +208,14 @@ def test_a_host_out_of_reach_leaves_none_held(testbed: Testbed) -> None:
 
 
 def test_a_job_of_another_machine_keeps_it_until_its_time_is_up(testbed: Testbed) -> None:
-    told: list[str] = []
+    reported: list[str] = []
     places = places_of(testbed)
     with held_by_another(places[:1]):
-        with pytest.raises(Leased), hold_places(places, "mine", told.append, wait_s=0):
+        with pytest.raises(Leased), hold_places(places, "mine", reported.append, wait_s=0):
             pytest.fail("robbed a living job")
         pass_hour(places[0])
-        with hold_places(places, "mine", told.append, wait_s=0):
-            (text,) = told
+        with hold_places(places, "mine", reported.append, wait_s=0):
+            (text,) = reported
             assert text.startswith("db-1: took over from anna@ci-1 (nightly of suite x): its time was")
 
 
@@ -323,7 +323,7 @@ def test_a_killed_job_over_ssh_is_succeeded_at_once(
         return replace(sshd, name=host.name, address=host.address)
 
     monkeypatch.setattr(lease, "open_host", connect)
-    places, told = places_of(testbed), list[str]()
+    places, reported = places_of(testbed), list[str]()
     with subprocess.Popen(["sleep", "60"]) as dead:
         take_as_another(places, name_process(dead.pid))
         with (
@@ -332,7 +332,7 @@ def test_a_killed_job_over_ssh_is_succeeded_at_once(
         ):
             pytest.fail("robbed a living job")
         dead.kill()
-    with hold([testbed], "mine", told.append):
+    with hold([testbed], "mine", reported.append):
         assert owners(testbed) == [name_owner()] * 2
-    assert [one.partition(":")[0] for one in told] == ["db-1", "db-2"]
+    assert [one.partition(":")[0] for one in reported] == ["db-1", "db-2"]
     assert look(places[1]).holder is None

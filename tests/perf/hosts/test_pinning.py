@@ -32,7 +32,7 @@ BIG = {
 
 
 class ReportedIncident(LocalHost):
-    """A host that answers as it is told."""
+    """A host that answers as it is reported."""
 
     def __init__(self, answer: dict[str, str]) -> None:
         super().__init__("db-1")
@@ -113,7 +113,7 @@ def test_memory_that_is_not_bound_is_found_out(start: Callable[..., int], host: 
         prove_pinning(host, "db-1", pid, (CORE,), 0)
 
 
-def test_a_process_that_is_gone_is_told(sshd: SshHost) -> None:
+def test_a_process_that_is_gone_is_reported(sshd: SshHost) -> None:
     with pytest.raises(StepFailed):
         prove_pinning(sshd, "db-1", 2**22 + 1, (CORE,), None)
 

@@ -103,12 +103,12 @@ def test_a_system_that_the_native_engine_cannot_ask_is_refused(
 ) -> None:
     with pytest.raises(ConfigError) as caught:
         say(file, "engine: native")
-    told = [problem for problem in caught.value.problems if "fake-short.yaml" in problem]
-    assert len(told) == 1
-    assert "fake-short.yaml" in told[0]
-    assert f'experiments[0].system is "fake", which the engine native of {source}' in told[0]
-    assert "cannot ask for records of kind sensor (it can: cassandra, mongodb, scylladb)" in told[0]
-    assert "say `engine: python` in the workload" in told[0]
+    reported = [problem for problem in caught.value.problems if "fake-short.yaml" in problem]
+    assert len(reported) == 1
+    assert "fake-short.yaml" in reported[0]
+    assert f'experiments[0].system is "fake", which the engine native of {source}' in reported[0]
+    assert "cannot ask for records of kind sensor (it can: cassandra, mongodb, scylladb)" in reported[0]
+    assert "say `engine: python` in the workload" in reported[0]
 
 
 @pytest.mark.parametrize("system", ["null", "cratedb"])
@@ -206,7 +206,7 @@ def native(deployment: Deployment) -> Deployment:
 
 
 @pytest.mark.slow
-def test_a_trial_tells_its_engine_and_the_digest_of_its_program(
+def test_a_trial_shows_its_engine_and_the_digest_of_its_program(
     native: Deployment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # The contract is the same, so the Python engine can stand in; it says that it was this program.

@@ -248,6 +248,6 @@ def test_without_a_choice_the_lines_that_an_experiment_lists_are_wanted_whole() 
         ("4.0..5.1", "spans the lines 4 and 5"),
     ],
 )
-def test_what_is_unknown_is_told_with_a_suggestion(text: str, said: str) -> None:
+def test_what_is_unknown_is_reported_with_a_suggestion(text: str, said: str) -> None:
     with pytest.raises(UsageError, match=said):
         choose_rows((WRITE, OTHER), KNOWN, [text])

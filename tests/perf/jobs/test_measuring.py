@@ -172,7 +172,7 @@ def test_what_an_interrupted_trial_staged_is_removed_but_not_an_import(job: Job,
     assert left == {trial.id, ".staging-imported-csv-1"}
 
 
-def test_a_second_command_is_refused_and_told_by_whom(
+def test_a_second_command_is_refused_and_reported_by_whom(
     job: Job, suite: Suite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(holding, "_LOCK_WAIT_S", 0.1)
@@ -186,50 +186,50 @@ def test_a_second_command_is_refused_and_told_by_whom(
 
 
 @pytest.fixture
-def told(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def reported(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Note what is asked of the leases of hosts, and when trials run."""
-    told: list[str] = []
+    reported: list[str] = []
     run = measuring.run_trial
 
     @contextmanager
     def note_hold(testbeds: Iterable[Testbed], purpose: str, _: object) -> Iterator[None]:
         names = " ".join(testbed.name for testbed in testbeds)
-        told.append(f"hold {names} for {purpose}")
+        reported.append(f"hold {names} for {purpose}")
         yield
-        told.append(f"give back {names}")
+        reported.append(f"give back {names}")
 
     def note_trial(order: Order, *rest: Any) -> Trial:  # noqa: ANN401  passed on
-        told.append(f"trial at {order.release.version}")
+        reported.append(f"trial at {order.release.version}")
         return run(order, *rest)
 
     def note_renewal(testbed: Testbed, for_s: float) -> None:
-        told.append(f"renew {testbed.name} for {for_s:.0f} s")
+        reported.append(f"renew {testbed.name} for {for_s:.0f} s")
 
     monkeypatch.setattr(holding.lease, "hold", note_hold)
     monkeypatch.setattr(holding.lease, "renew", note_renewal)
     monkeypatch.setattr(measuring, "run_trial", note_trial)
-    return told
+    return reported
 
 
 def test_a_job_holds_its_testbed_and_renews_before_each_trial(
-    job: Job, suite: Suite, told: list[str]
+    job: Job, suite: Suite, reported: list[str]
 ) -> None:
     measure_night(job, suite)
     # Three times 45.6 s as planned, 0.2 s of warm-up at most, 222 s of limits, and ten minutes.
     renewal = "renew loop for 959 s"
-    assert told == [
+    assert reported == [
         "hold loop for the trials of suite fake-short",
         *(renewal, "trial at 1.0.0"),
         *(renewal, "trial at 1.0.1"),
         "give back loop",
     ]
-    told.clear()
+    reported.clear()
     measure_one(job, suite, "fake-blink", "1.0.1")
-    assert told[0] == "hold loop for a trial of fake-blink at 1.0.1"
+    assert reported[0] == "hold loop for a trial of fake-blink at 1.0.1"
 
 
 def test_a_job_that_lost_its_testbed_begins_no_trial(
-    job: Job, suite: Suite, told: list[str], monkeypatch: pytest.MonkeyPatch
+    job: Job, suite: Suite, reported: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def lose(*_: object) -> None:
         raise MeasureError("broken by anna@ci-1")
@@ -237,7 +237,7 @@ def test_a_job_that_lost_its_testbed_begins_no_trial(
     monkeypatch.setattr(holding.lease, "renew", lose)
     with pytest.raises(MeasureError, match="broken by anna@ci-1"):
         measure_night(job, suite)
-    assert not any("trial at" in one for one in told)
+    assert not any("trial at" in one for one in reported)
 
 
 def test_an_unfit_host_is_refused_before_anything_is_planned(job: Job, suite: Suite) -> None:
@@ -249,7 +249,7 @@ def test_an_unfit_host_is_refused_before_anything_is_planned(job: Job, suite: Su
     assert read_nights(job.places) == ()
 
 
-def test_what_failed_is_told_with_its_log(make_trial: Callable[..., Trial], tmp_path: Path) -> None:
+def test_what_failed_is_reported_with_its_log(make_trial: Callable[..., Trial], tmp_path: Path) -> None:
     failed = make_trial(status=TrialStatus.FAILED, log_tail="one\ntwo: out of memory\n")
     text = explain(failed, Places(tmp_path))
     assert "FAILED" in text

@@ -77,7 +77,7 @@ def test_after_a_finished_night_comes_the_next_in_the_other_order(
     assert [trial.version for trial in second.trials] == ["1.0.1", "1.0.0", "1.0.1", "1.0.0"]
 
 
-def test_a_night_that_is_to_be_told_is_resumed_until_it_was(
+def test_a_night_that_is_to_be_reported_is_resumed_until_it_was(
     tmp_path: Path, catalog: Catalog, suite: Suite
 ) -> None:
     places = Places(tmp_path)
@@ -94,7 +94,7 @@ def test_a_night_that_is_to_be_told_is_resumed_until_it_was(
     finish(places, *(trial.id for trial in second.trials))
     third, is_resumed = open_night(places, catalog, suite, NOW + timedelta(hours=3))
     assert (third.id, is_resumed) == ("2026-03-01-3", False)
-    finish_night(places, third.id)  # and telling what was not announced is no fault
+    finish_night(places, third.id)  # and reporting what was not announced is no fault
 
 
 def test_the_mark_of_a_night_that_nobody_resumed_goes_with_the_next(

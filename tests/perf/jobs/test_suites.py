@@ -103,7 +103,7 @@ def test_a_small_suite_fills_a_row_in_which_something_is_published(group: str) -
     assert any(value is not None for row in rows for value in row.values)
 
 
-def test_the_rows_of_each_size_that_the_report_tells_have_cassandra_beside_them() -> None:
+def test_the_rows_of_each_size_that_the_report_shows_have_cassandra_beside_them() -> None:
     report = report_of("ycsb-small")
     filled = {(table.name, row.name) for table, row in measured_rows(report, "ycsb-small")}
     assert {("caching", "uniform-small"), ("caching", "hotspot-small")} <= filled

@@ -109,7 +109,7 @@ def test_nothing_travels_where_no_variable_is_named(
     assert far.asked == []
 
 
-def test_a_variable_that_is_not_set_is_told_before_an_engine_is_started(
+def test_a_variable_that_is_not_set_is_reported_before_an_engine_is_started(
     make_spec: Callable[..., LoadSpec], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv(VARIABLE)

@@ -40,7 +40,7 @@ STAGE = Stage(
 PART = "read-modify-write.update"
 
 
-def tell(operation: str, phase: str = "mixed", **values: int) -> list[Counter]:
+def report(operation: str, phase: str = "mixed", **values: int) -> list[Counter]:
     return [
         Counter(phase=phase, operation=operation, iteration=1, name=name, value=value)
         for name, value in values.items()
@@ -50,7 +50,7 @@ def tell(operation: str, phase: str = "mixed", **values: int) -> list[Counter]:
 @pytest.fixture
 def outcome(make_interval: Callable[..., Interval]) -> LoadOutcome:
     times_us = {"read": [1000] * 60, "read-modify-write": [5000] * 40, PART: [4000] * 40}
-    alone = tell("read", "alone", attempted=50, completed=50, completed_in_window=50)
+    alone = report("read", "alone", attempted=50, completed=50, completed_in_window=50)
     return LoadOutcome(
         intervals=tuple(
             replace(make_interval(times, iteration=1, kind=kind), phase="mixed", operation=operation)
@@ -58,9 +58,11 @@ def outcome(make_interval: Callable[..., Interval]) -> LoadOutcome:
             for kind in ("response_time", "service_time")
         ),
         counters=(
-            *tell("read", attempted=60, completed=60, completed_in_window=60),
-            *tell("read-modify-write", attempted=41, completed=40, completed_in_window=40, timeouts=1),
-            *tell(PART, completed=40),
+            *report("read", attempted=60, completed=60, completed_in_window=60),
+            *report(
+                "read-modify-write", attempted=41, completed=40, completed_in_window=40, timeouts=1
+            ),
+            *report(PART, completed=40),
             *alone,
         ),
     )

@@ -194,14 +194,14 @@ def test_a_server_that_must_not_be_trusted_is_named(
     }[case]
     access = Access(tls=Tls(ca_file=str(authority.certificate)))
     with serving(shown) as port:
-        told = explain_tls(access, ADDRESS, port)
-        assert told is not None
+        reported = explain_tls(access, ADDRESS, port)
+        assert reported is not None
         # Why in detail is said by the library that found it.
         said, cut = say(access, port), ": "
-        assert said.split(cut)[:2] == str(told).split(cut)[:2]
+        assert said.split(cut)[:2] == str(reported).split(cut)[:2]
 
 
-def test_nobody_there_is_told_with_the_address(say: Say) -> None:
+def test_nobody_there_is_reported_with_the_address(say: Say) -> None:
     said = say(None)
     assert said.startswith(f"{ADDRESS}:1: cannot connect: "), said
     assert "is the server running" in said

@@ -12,7 +12,7 @@ from perf.load import native_binary, native_build
 from perf.load.native_binary import ENGINE, NULL_SERVER, SETTING, find_native, source_digest
 from perf.model.errors import HostUnfit, UsageError
 
-Tell = Callable[[str], None]
+Report = Callable[[str], None]
 _CARGO = """\
 #!/bin/sh
 echo "$@" >>{log}
@@ -71,19 +71,19 @@ def cargo(sources: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cal
     return make
 
 
-def build(told: list[str] | None = None) -> Path:
-    return native_build.build((told if told is not None else []).append, lambda _: None)
+def build(reported: list[str] | None = None) -> Path:
+    return native_build.build((reported if reported is not None else []).append, lambda _: None)
 
 
 @pytest.mark.usefixtures("sources")
-def test_what_is_not_built_is_told_with_what_next() -> None:
+def test_what_is_not_built_is_reported_with_what_next() -> None:
     with pytest.raises(
         UsageError, match=r"not built from these sources: .* is not there; say: make nat"
     ):
         find_native()
 
 
-def test_without_sources_it_is_told_how_to_name_a_program(sources: Path) -> None:
+def test_without_sources_it_is_reported_how_to_name_a_program(sources: Path) -> None:
     shutil.rmtree(sources)
     with pytest.raises(UsageError, match=r"installed without its sources; .* KNICKPOINT_NATIVE"):
         find_native()
@@ -111,16 +111,16 @@ def test_a_named_program_is_taken_and_others_beside_it(
 
 
 def test_what_was_built_is_found_and_not_built_again(cargo: Callable[..., Path]) -> None:
-    log, told = cargo(), list[str]()
-    directory = build(told)
+    log, reported = cargo(), list[str]()
+    directory = build(reported)
     assert find_native() == directory / ENGINE
     assert find_native(NULL_SERVER) == directory / NULL_SERVER
-    assert [line.split()[0] for line in told] == ["building", "built"]
+    assert [line.split()[0] for line in reported] == ["building", "built"]
     calls = log.read_text()
     assert "--release --locked --offline" in calls
-    assert build(told) == directory
+    assert build(reported) == directory
     assert log.read_text() == calls
-    assert len(told) == 2
+    assert len(reported) == 2
 
 
 @pytest.mark.parametrize("file", ["Cargo.toml", "Cargo.lock", "src/main.rs", "src/null/main.rs"])
@@ -159,7 +159,7 @@ def test_sources_that_change_meanwhile_are_not_kept(sources: Path, cargo: Callab
         find_native()
 
 
-def test_a_toolchain_that_is_too_old_is_told(cargo: Callable[..., Path]) -> None:
+def test_a_toolchain_that_is_too_old_is_reported(cargo: Callable[..., Path]) -> None:
     cargo(version="1.87.1")
     with pytest.raises(
         HostUnfit, match=r"needs Rust 1\.88 or newer, and this is cargo 1\.87\.1 .*rustup"
@@ -167,7 +167,7 @@ def test_a_toolchain_that_is_too_old_is_told(cargo: Callable[..., Path]) -> None
         build()
 
 
-def test_an_absent_toolchain_is_told(sources: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_absent_toolchain_is_reported(sources: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(sources))
     with pytest.raises(HostUnfit, match=r"needs Rust 1\.88 or newer, and there is no cargo in PATH"):
         build()
@@ -176,17 +176,17 @@ def test_an_absent_toolchain_is_told(sources: Path, monkeypatch: pytest.MonkeyPa
 def test_downloads_are_tried_again_and_a_build_is_not(
     cargo: Callable[..., Path], tmp_path: Path
 ) -> None:
-    online, told, pauses = tmp_path / "cargo.log.online", list[str](), list[float]()
+    online, reported, pauses = tmp_path / "cargo.log.online", list[str](), list[float]()
     online.unlink()
     log = cargo(then="exit 7")
     with pytest.raises(HostUnfit, match="cannot be fetched; cargo says above why"):
-        native_build.build(told.append, pauses.append)
+        native_build.build(reported.append, pauses.append)
     assert pauses == [5.0, 20.0, 60.0]
-    assert [line for line in told if "again in" in line] == [
+    assert [line for line in reported if "again in" in line] == [
         f"the crates cannot be fetched; again in {pause} s" for pause in (5, 20, 60)
     ]
     with pytest.raises(HostUnfit, match="cargo build ended with exit code 7"):
-        native_build.build(told.append, lambda _: online.touch())
+        native_build.build(reported.append, lambda _: online.touch())
     assert sum(line.startswith("build ") for line in log.read_text().splitlines()) == 1
 
 

@@ -64,7 +64,7 @@ def test_the_program_that_was_built_here_is_taken(sshd: SshHost, built: Path, th
     assert (fact.host, fact.name, fact.value) == (sshd.name, "knickload_sha256", sha256_of(built))
 
 
-def test_absent_and_different_programs_are_all_told_with_what_next(
+def test_absent_and_different_programs_are_all_reported_with_what_next(
     sshd: SshHost, built: Path, there: Host, tmp_path: Path
 ) -> None:
     other = Path(there.python).with_name("knickload")

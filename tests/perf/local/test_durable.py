@@ -36,7 +36,7 @@ def test_what_a_killed_writer_left_is_overwritten(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["file.json"]
 
 
-def test_what_is_in_the_way_is_told_and_nothing_is_left(tmp_path: Path) -> None:
+def test_what_is_in_the_way_is_reported_and_nothing_is_left(tmp_path: Path) -> None:
     (tmp_path / "file.json").mkdir()
     with pytest.raises(IsADirectoryError):
         durable.write(tmp_path / "file.json", b"{}")

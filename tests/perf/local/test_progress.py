@@ -25,12 +25,12 @@ def test_each_line_says_what_how_long_and_how_long_still() -> None:
     now = [100.0]
     stream = io.StringIO()
     progress = Progress(stream, clock=lambda: now[0])
-    progress.tell("node-1: start")
+    progress.report("node-1: start")
     now[0] += 10
     progress.expect(200)
-    progress.tell("node-2: start\nits log")
+    progress.report("node-2: start\nits log")
     now[0] += 300
-    progress.tell("node-3: start")
+    progress.report("node-3: start")
     lines = [" ".join(line.split()) for line in stream.getvalue().splitlines()]
     assert lines == [
         "node-1: start [0 s]",
@@ -40,7 +40,7 @@ def test_each_line_says_what_how_long_and_how_long_still() -> None:
     ]
 
 
-def test_a_long_step_is_told_sometimes() -> None:
+def test_a_long_step_is_reported_sometimes() -> None:
     now = [0.0]
     stream = io.StringIO()
     progress = Progress(stream, clock=lambda: now[0])

@@ -37,12 +37,12 @@ def test_what_goes_on_may_move(name: str, value: str) -> None:
     ("name", "value"),
     [("cpu_governor", "powersave"), ("cpu_quota", "1.5"), ("version:java", "17.0.10")],
 )
-def test_a_fact_that_changed_is_told_with_both_values(name: str, value: str) -> None:
+def test_a_fact_that_changed_is_reported_with_both_values(name: str, value: str) -> None:
     text = f"server-1: {name} was {FACTS[name]} before the trial and {value} after it"
     assert drift(name, value) == (Reason(kind="host-drifted", text=text),)
 
 
-def test_a_cpu_that_was_slowed_by_heat_is_told() -> None:
+def test_a_cpu_that_was_slowed_by_heat_is_reported() -> None:
     text = "server-1: its CPU was slowed by heat; thermal_throttle_count went from 3 to 12 in the trial"
     assert drift("thermal_throttle_count", "12") == (Reason(kind="cpu-overheated", text=text),)
 
@@ -52,7 +52,7 @@ def test_a_count_that_began_anew_is_no_heat() -> None:
     assert reason.kind == "host-drifted"
 
 
-def test_a_fact_that_is_there_at_one_end_only_is_told() -> None:
+def test_a_fact_that_is_there_at_one_end_only_is_reported() -> None:
     fewer = {name: value for name, value in FACTS.items() if name != "kernel"}
     (lost,) = find_drift(facts(FACTS), facts(fewer))
     assert lost.text == "server-1: kernel was 6.1.0 before the trial and not read after it"

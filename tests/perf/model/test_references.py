@@ -132,9 +132,9 @@ def test_published_scaling_factors_are_those_of_the_published_throughput() -> No
         (spot.subject, spot.workload): row.values[named.index(column.name)]
         for row, column, spot in cells(table)
     }
-    told = [one for one in report.scalings if "caching" in one.title and one.published_percent]
-    assert len(told) == 6
-    for one in told:
+    reported = [one for one in report.scalings if "caching" in one.title and one.published_percent]
+    assert len(reported) == 6
+    for one in reported:
         growth = (found[one.large, one.large_workload] or 0) / (
             found[one.small, one.small_workload] or 1
         )

@@ -113,6 +113,6 @@ def test_a_scaled_workload_is_a_series_of_its_own() -> None:
     assert content_hash(scale_down(workload, 2)) != content_hash(scale_down(workload, 3))
 
 
-def test_the_name_tells_the_scale() -> None:
+def test_the_name_shows_the_scale() -> None:
     assert (unscaled_name("ycsb-a-by-1000"), scale_of("ycsb-a-by-1000")) == ("ycsb-a", 1000)
     assert (unscaled_name("ycsb-a"), scale_of("ycsb-a")) == ("ycsb-a", 1)

@@ -31,7 +31,7 @@ NOWHERE = Origin(
 )
 LIBRARIES = Origin(source=Source.MAVEN, location="org.example:river:1.2.0")
 LARGEST_FILE = 1 << 20
-# Stands in for Maven: writes its arguments and two jars to where it is told.
+# Stands in for Maven: writes its arguments and two jars to where it is reported.
 MVN = """#!/bin/sh
 for word; do case $word in -DoutputDirectory=*) out=${word#*=};; esac; done
 echo run >>"$MVN_RUNS"
@@ -149,27 +149,27 @@ def test_refuses_and_deletes_what_does_not_match(archive: Origin, cache: Path) -
     published.write_text(wrong)
     with pytest.raises(ReleaseError, match=f"expected {wrong}, found {found}"):
         fetch(river(archive, LIBRARIES), RELEASE)
-    # A mismatch is no reason to look elsewhere: it is told, and nothing is kept.
+    # A mismatch is no reason to look elsewhere: it is reported, and nothing is kept.
     assert maven_runs(cache) == 0
     assert [path.name for path in (cache / "releases/river/1.2.0").iterdir()] == ["lock"]
 
 
 def test_an_unreachable_archive_falls_through_to_maven(cache: Path) -> None:
-    told: list[str] = []
+    reported: list[str] = []
     origin = Origin(source=Source.ARCHIVE, location="http://x.invalid/x.tar.gz", checksum="0" * 64)
-    artifact = fetch(river(origin, LIBRARIES), RELEASE, tell=told.append)
+    artifact = fetch(river(origin, LIBRARIES), RELEASE, report=reported.append)
     assert artifact.source is Source.MAVEN
     names = sorted(path.name for path in Path(artifact.location, "lib").iterdir())
     assert names == ["a-1.jar", "b-2.jar"]
-    assert "river 1.2.0: no answer from its archive origin; trying the next" in told
+    assert "river 1.2.0: no answer from its archive origin; trying the next" in reported
     assert maven_runs(cache) == 1
 
 
 def test_a_cached_copy_is_used_before_any_origin_is_asked(cache: Path) -> None:
     first = fetch(river(LIBRARIES), RELEASE)
-    told: list[str] = []
-    assert fetch(river(NOWHERE, LIBRARIES), RELEASE, tell=told.append) == first
-    assert told == []
+    reported: list[str] = []
+    assert fetch(river(NOWHERE, LIBRARIES), RELEASE, report=reported.append) == first
+    assert reported == []
     assert maven_runs(cache) == 1
 
 
@@ -185,9 +185,9 @@ def test_a_damaged_copy_is_fetched_again(cache: Path, damage: str) -> None:
         (location / "lib/c-3.jar").write_text("c")
     else:
         (location / SUMS).unlink()
-    told: list[str] = []
-    assert fetch(river(LIBRARIES), RELEASE, tell=told.append) == first
-    assert told[0] == "river 1.2.0: the cached copy is damaged; fetching it again"
+    reported: list[str] = []
+    assert fetch(river(LIBRARIES), RELEASE, report=reported.append) == first
+    assert reported[0] == "river 1.2.0: the cached copy is damaged; fetching it again"
     assert maven_runs(cache) == 2
 
 
@@ -231,20 +231,20 @@ def test_a_local_directory_or_archive_may_stand_in(
     assert digests == {fetch(river(archive), RELEASE).sha256}  # same files, same identity
 
 
-def test_a_local_path_that_does_not_exist_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_local_path_that_does_not_exist_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KNICKPOINT_RELEASE_RIVER_1_2_0", "/nonexistent/river")
-    told: list[str] = []
+    reported: list[str] = []
     with pytest.raises(ReleaseError) as caught:
-        fetch(river(NOWHERE), RELEASE, tell=told.append)
+        fetch(river(NOWHERE), RELEASE, report=reported.append)
     assert str(caught.value) == (
         "river 1.2.0: the local copy /nonexistent/river does not exist, or this user may not read it; "
         "correct KNICKPOINT_RELEASE_RIVER_1_2_0, or unset it to take the release from its official "
         "origins"
     )
-    assert told == []
+    assert reported == []
 
 
-def test_a_damaged_local_archive_is_told(
+def test_a_damaged_local_archive_is_reported(
     archive: Origin, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     own = cache.parent / "served/river-1.2.0.tar.gz"
@@ -259,7 +259,7 @@ def test_a_damaged_local_archive_is_told(
     assert "\n" not in text
 
 
-def test_a_cache_that_is_a_file_is_told(cache: Path) -> None:
+def test_a_cache_that_is_a_file_is_reported(cache: Path) -> None:
     cache.write_text("")
     with pytest.raises(ReleaseError) as caught:
         fetch(river(LIBRARIES), RELEASE)
@@ -269,7 +269,7 @@ def test_a_cache_that_is_a_file_is_told(cache: Path) -> None:
     assert "set KNICKPOINT_CACHE" in text
 
 
-def test_a_full_disk_is_told_and_leaves_nothing_behind(
+def test_a_full_disk_is_reported_and_leaves_nothing_behind(
     cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     own = cache.parent / "own"
@@ -284,15 +284,15 @@ def test_a_full_disk_is_told_and_leaves_nothing_behind(
     assert [path.name for path in (cache / "releases/river/1.2.0").iterdir()] == ["lock"]
 
 
-def test_libraries_without_a_pin_are_told(cache: Path) -> None:
-    told: list[str] = []
-    artifact = fetch(river(LIBRARIES), RELEASE, tell=told.append)
-    assert "river 1.2.0: not pinned: trusting Maven's own checksums" in told
+def test_libraries_without_a_pin_are_reported(cache: Path) -> None:
+    reported: list[str] = []
+    artifact = fetch(river(LIBRARIES), RELEASE, report=reported.append)
+    assert "river 1.2.0: not pinned: trusting Maven's own checksums" in reported
     shutil.rmtree(cache)
     pinned = Origin(source=Source.MAVEN, location=LIBRARIES.location, checksum=artifact.sha256)
-    told.clear()
-    fetch(river(pinned), RELEASE, tell=told.append)
-    assert told == ["river 1.2.0: fetching its libraries with Maven (may take a minute)"]
+    reported.clear()
+    fetch(river(pinned), RELEASE, report=reported.append)
+    assert reported == ["river 1.2.0: fetching its libraries with Maven (may take a minute)"]
 
 
 def test_the_help_of_releases_says_how_to_name_a_copy() -> None:

@@ -53,16 +53,16 @@ def server() -> Iterator[Callable[..., str]]:
 
 
 def test_downloads_with_progress(server: Callable[..., str], tmp_path: Path) -> None:
-    told: list[str] = []
-    download(server("/file"), tmp_path / "file", tell=told.append)
+    reported: list[str] = []
+    download(server("/file"), tmp_path / "file", report=reported.append)
     assert (tmp_path / "file").read_bytes() == BODY
-    assert told == ["file: 8 of 20 MB", "file: 17 of 20 MB"]
+    assert reported == ["file: 8 of 20 MB", "file: 17 of 20 MB"]
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
 def test_tries_again_where_that_may_help(server: Callable[..., str], tmp_path: Path) -> None:
     pauses: list[float] = []
-    download(server("/file", 503, 500), tmp_path / "file", tell=print, sleep=pauses.append)
+    download(server("/file", 503, 500), tmp_path / "file", report=print, sleep=pauses.append)
     assert (tmp_path / "file").stat().st_size == len(BODY)
     assert pauses == [1.0, 4.0]
 
@@ -85,7 +85,7 @@ def test_gives_up_and_leaves_nothing_behind(
 ) -> None:
     url, pauses = server(path, *statuses), list[float]()
     with pytest.raises(OriginUnreachable, match=f"{why}.*attempt {attempts}"):
-        download(url, tmp_path / "file", tell=print, sleep=pauses.append)
+        download(url, tmp_path / "file", report=print, sleep=pauses.append)
     assert len(pauses) == attempts - 1
     assert list(tmp_path.iterdir()) == []
 
@@ -97,13 +97,13 @@ def test_a_file_that_cannot_be_written_is_no_fault_of_the_place(
         pytest.fail("asked again")
 
     with pytest.raises(FileNotFoundError):
-        download(server("/file"), tmp_path / "missing" / "file", tell=print, sleep=never)
+        download(server("/file"), tmp_path / "missing" / "file", report=print, sleep=never)
 
 
 def test_a_name_that_does_not_exist_is_not_asked_for_again(tmp_path: Path) -> None:
     # RFC 6761: names under .invalid never exist.
     with pytest.raises(OriginUnreachable, match=r"attempt \d"):
-        download("http://archive.invalid/x", tmp_path / "x", tell=print, sleep=lambda _: None)
+        download("http://archive.invalid/x", tmp_path / "x", report=print, sleep=lambda _: None)
 
 
 def test_a_file_that_differs_from_its_digest_is_deleted(tmp_path: Path) -> None:
@@ -126,11 +126,11 @@ def test_a_file_that_fits_its_digest_stays(tmp_path: Path) -> None:
 @pytest.mark.parametrize("published", ["", "<html>moved</html>", "abc123", "g" * 64])
 def test_refuses_what_is_no_digest(tmp_path: Path, published: str) -> None:
     with pytest.raises(ReleaseError, match="not a SHA-256 or SHA-512 digest"):
-        published_digest(published, tell=print, work_dir=tmp_path)
+        published_digest(published, report=print, work_dir=tmp_path)
 
 
 def test_takes_a_digest_in_capitals(tmp_path: Path) -> None:
-    assert published_digest("AB" * 32, tell=print, work_dir=tmp_path) == "ab" * 32
+    assert published_digest("AB" * 32, report=print, work_dir=tmp_path) == "ab" * 32
 
 
 def write_tar(path: Path, names: tuple[str, ...]) -> Path:

@@ -90,6 +90,6 @@ def test_pauses_of_every_collector_add_up(tmp_path: Path) -> None:
     assert java.read_pauses_s(LocalHost(), str(log)) == 0.0
 
 
-def test_a_missing_log_of_pauses_is_told(tmp_path: Path) -> None:
+def test_a_missing_log_of_pauses_is_reported(tmp_path: Path) -> None:
     with pytest.raises(StepFailed, match=r"gc\.log"):
         java.read_pauses_s(LocalHost(), str(tmp_path / "gc.log"))

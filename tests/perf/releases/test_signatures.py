@@ -56,7 +56,7 @@ def verify(tmp_path: Path, archive: Path, monkeypatch: pytest.MonkeyPatch) -> Ve
 
     def ask(signer: str = SIGNER, signature: str = "") -> None:
         url = signature or (DATA / "archive.tar.gz.asc").as_uri()
-        verify_signature(archive, url, signer, tell=print, work_dir=tmp_path)
+        verify_signature(archive, url, signer, report=print, work_dir=tmp_path)
 
     return ask
 
@@ -136,11 +136,11 @@ def test_gpg_is_looked_for_before_anything_is_downloaded(
     url = (tmp_path / "nowhere.tar.gz").as_uri()
     signed = Origin(source=Source.ARCHIVE, location=url, checksum=f"{url}.asc", signer=SIGNER)
     system = cast("System", SimpleNamespace(name="river", origins=lambda _: (signed,)))
-    told: list[str] = []
+    reported: list[str] = []
     release = Release(system="river", version="1.0.0", line="1.0", ordinal=0)
     with pytest.raises(ReleaseError, match="needs the program gpg"):
-        fetch(system, release, tell=told.append)
-    assert told == []
+        fetch(system, release, report=reported.append)
+    assert reported == []
 
 
 def test_a_gpg_that_does_not_end_is_not_waited_for(

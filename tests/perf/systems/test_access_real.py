@@ -88,7 +88,7 @@ class Lab:
     deployment: Deployment
 
     def run(self, name: str, access: Access, limit_s: float = 120) -> tuple[Trial, str]:
-        """Run a trial; give what was told meanwhile, too."""
+        """Run a trial; give what was reported meanwhile, too."""
         config = SystemConfig(
             system="cassandra", name="closed", description="test", heap_mb=512, access=access
         )
@@ -101,14 +101,14 @@ class Lab:
             purpose=Purpose.SCHEDULED,
             deployment=replace(self.deployment, testbed=testbed, config=config),
             release=release,
-            artifact=fetch(Cassandra(), release, tell=print),
+            artifact=fetch(Cassandra(), release, report=print),
         )
-        told = io.StringIO()
+        reported = io.StringIO()
         system = WithAccount()
-        trial = run_trial(order, system, Places(self.directory / "var"), Progress(told))
+        trial = run_trial(order, system, Places(self.directory / "var"), Progress(reported))
         for environment in system.environments:
             assert not [key for key in environment if key.startswith("KNICKPOINT_PASSWORD")]
-        return trial, told.getvalue()
+        return trial, reported.getvalue()
 
 
 @pytest.fixture
@@ -172,11 +172,11 @@ def test_a_trial_with_an_account_and_tls_leaves_no_secret(lab: Lab) -> None:
     )
     access = Access(username="bench", password_env=VARIABLE, tls=tls)
     with watch_processes(PLANTED) as shown:
-        trial, told = lab.run("n.01.closed.5.0.9", access)
+        trial, reported = lab.run("n.01.closed.5.0.9", access)
     assert trial.status is TrialStatus.COMPLETED, trial.reasons
     assert trial.samples
     assert shown == set()
-    assert PLANTED not in told
+    assert PLANTED not in reported
     data = lab.directory / "var"
     for command in (("append",), ("report", "--configs", str(CONFIGS))):
         words = [sys.executable, "-m", "perf.commands.main", *command, "--data", str(data)]
@@ -212,7 +212,7 @@ def closed(
     )
     cluster = Cluster(
         release=release,
-        artifact=fetch(SYSTEM, release, tell=print),
+        artifact=fetch(SYSTEM, release, report=print),
         nodes=(node,),
         topology=Topology(name="one", description="one node", servers=1, replication_factor=1),
         testbed=make_testbed(jvm_options=("-XX:TieredStopAtLevel=1",)),

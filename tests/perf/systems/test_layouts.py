@@ -107,7 +107,7 @@ def check(tmp_path: Path, system: str, layout: str) -> list[str]:
         ),
     ],
 )
-def test_a_wrong_word_is_told_with_its_place(
+def test_a_wrong_word_is_reported_with_its_place(
     tmp_path: Path, system: str, layout: str, problem: str
 ) -> None:
     assert check(tmp_path, system, layout) == [problem]

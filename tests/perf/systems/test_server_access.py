@@ -158,5 +158,5 @@ def test_servers_show_certificates_of_the_operator(
             configured(system, cluster)
         put(tmp_path, name)
     found = configured(system, cluster)
-    told = found["net"]["tls"] if system == "mongodb" else found["client_encryption_options"]
-    assert told == wanted | {key: f"{tmp_path}/access/{name}" for key, name in files.items()}
+    reported = found["net"]["tls"] if system == "mongodb" else found["client_encryption_options"]
+    assert reported == wanted | {key: f"{tmp_path}/access/{name}" for key, name in files.items()}

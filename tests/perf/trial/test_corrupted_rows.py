@@ -212,10 +212,10 @@ def ask_all(workload: Workload, **settings: int) -> dict[tuple[str, Operation], 
         assert {do(preload, number) for number in range(rows)} == {Answer.COMPLETED}
     worth: dict[tuple[str, Operation], Counter[Answer]] = defaultdict(Counter)
     for place, phase in enumerate(workload.sequence):
-        told = replace(
+        reported = replace(
             spec, mix={phase.operation: 1.0}, value_seed=value_seed(workload.sequence, place)
         )
-        task = make_tasks(told, session, Times())[phase.operation]
+        task = make_tasks(reported, session, Times())[phase.operation]
         worth[phase.name, phase.operation].update(
             do(task, number) for number in range(operations_of(workload, phase))
         )

@@ -28,7 +28,7 @@ def test_what_was_published_exceeds_what_was_published(published: Workload) -> N
     assert find_fitting_data(published, FOUR, memory(256), HOSTS) == ()
 
 
-def test_data_that_fits_is_told_with_both_sizes(published: Workload) -> None:
+def test_data_that_fits_is_reported_with_both_sizes(published: Workload) -> None:
     (reason,) = find_fitting_data(published, FOUR, memory(512), HOSTS)
     assert reason.kind == FITS
     assert "375 GB of data on each server host fit into its 512 GB of memory" in reason.text

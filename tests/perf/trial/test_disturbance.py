@@ -42,7 +42,7 @@ def kinds(outcome: LoadOutcome, windows: Sequence[Window]) -> list[str]:
     return [reason.kind for reason in find_disturbances(outcome, windows, LIMITS)]
 
 
-def test_what_other_programs_used_is_told_for_the_worst_window(make_window: MakeWindow) -> None:
+def test_what_other_programs_used_is_reported_for_the_worst_window(make_window: MakeWindow) -> None:
     # 4 s on 2 cores: the servers used 2 s; the engine 0.5 s in 2 s, so 1 s in 4 s; a hog the rest.
     windows = [make_window(1, busy_s=6.8, server_s=2.0), make_window(2, busy_s=5.5, server_s=2.0)]
     (reason,) = find_disturbances(used(0.5, 0.5), windows, LIMITS)
@@ -84,7 +84,7 @@ def test_only_engines_of_the_same_host_and_window_are_no_strangers(make_window: 
     ],
     ids=["steal", "throttling", "clock"],
 )
-def test_a_disturbance_is_told_with_its_numbers(
+def test_a_disturbance_is_reported_with_its_numbers(
     make_window: MakeWindow,
     changes: dict[str, float],
     kind: str,

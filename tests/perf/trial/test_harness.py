@@ -207,7 +207,7 @@ def test_a_lying_database_makes_the_trial_invalid(
 
 
 @pytest.mark.slow
-@pytest.mark.keeps("broken-server-is-told")
+@pytest.mark.keeps("broken-server-is-reported")
 def test_errors_above_the_limit_make_the_trial_invalid(run: Run) -> None:
     trial = run(refuse_every=7)
     assert trial.status is TrialStatus.INVALID
@@ -217,7 +217,7 @@ def test_errors_above_the_limit_make_the_trial_invalid(run: Run) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.keeps("broken-server-is-told")
+@pytest.mark.keeps("broken-server-is-reported")
 def test_a_node_that_does_not_come_up_fails_the_trial_with_its_log(run: Run) -> None:
     trial = run(crash_on_start=True)
     assert trial.status is TrialStatus.FAILED
@@ -237,7 +237,7 @@ class Complaining(fake.Fake):
 
 
 @pytest.mark.slow
-@pytest.mark.keeps("broken-server-is-told")
+@pytest.mark.keeps("broken-server-is-reported")
 def test_the_reason_of_a_trial_quotes_the_last_error_of_the_database(places: Places) -> None:
     trial = run_trial(make_order("fake-blink", {}), Complaining(), places, Progress(io.StringIO()))
     (reason,) = trial.reasons
@@ -248,7 +248,7 @@ def test_the_reason_of_a_trial_quotes_the_last_error_of_the_database(places: Pla
 
 
 @pytest.mark.slow
-@pytest.mark.keeps("broken-server-is-told")
+@pytest.mark.keeps("broken-server-is-reported")
 def test_a_cluster_that_never_serves_fails_at_its_limit(places: Places) -> None:
     order = make_order("fake-blink", {"never_ready": True})
     limits = replace(order.deployment.testbed.limits, start_s=3.0)
@@ -261,7 +261,7 @@ def test_a_cluster_that_never_serves_fails_at_its_limit(places: Places) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.keeps("killed-node-is-told")
+@pytest.mark.keeps("killed-node-is-reported")
 def test_a_node_that_dies_mid_trial_makes_it_invalid(run: Run) -> None:
     trial = run(die_after_writes=90)
     assert trial.status is TrialStatus.INVALID

@@ -191,7 +191,7 @@ def test_a_ladder_says_which_loads_held_and_no_step_spoils_the_next(tmp_path: Pa
     assert counters["sent_in_window"] <= counters["attempted"] == 100
 
 
-def test_what_a_release_cannot_be_asked_is_told_before_anything_is_loaded(
+def test_what_a_release_cannot_be_asked_is_reported_before_anything_is_loaded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(FakeDevopsSession, "can_ask", lambda _, operation: operation is not HARD)

@@ -28,7 +28,7 @@ def test_a_fit_host_passes(tmp_path: Path) -> None:
     check_hosts(nodes(tmp_path), (1,), Needs(memory_mb=1, disk_mb=1))
 
 
-def test_all_shortfalls_are_told_at_once_with_what_to_do(tmp_path: Path) -> None:
+def test_all_shortfalls_are_reported_at_once_with_what_to_do(tmp_path: Path) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.2", 0))
         taken.listen()

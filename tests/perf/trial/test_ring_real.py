@@ -51,7 +51,7 @@ def run(tmp_path: Path) -> Callable[[Progress], Trial]:
             purpose=Purpose.SCHEDULED,
             deployment=deployment,
             release=release,
-            artifact=releases.fetch(cassandra, release, tell=progress.tell),
+            artifact=releases.fetch(cassandra, release, report=progress.report),
         )
         trial = run_trial(order, cassandra, Places(tmp_path), progress)
         for address in ("127.0.0.1", "127.0.0.2", "127.0.0.3"):

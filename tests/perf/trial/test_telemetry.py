@@ -78,7 +78,7 @@ def test_a_process_is_charged_with_what_it_did(start: Callable[[str], Worker]) -
     assert after["idle"] == before["idle"]
 
 
-def test_a_process_that_is_gone_is_told_by_node(start: Callable[[str], Worker]) -> None:
+def test_a_process_that_is_gone_is_reported_by_node(start: Callable[[str], Worker]) -> None:
     (here, _), (other, _) = start("here"), start("other")
     pid, _ = Path(other.pid_file).read_text().split()
     Path(other.pid_file).write_text(f"{pid} 1\n")

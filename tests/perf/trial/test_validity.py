@@ -99,21 +99,21 @@ def test_errors_up_to_the_limit_are_borne_and_above_it_named_with_numbers() -> N
     )
 
 
-def test_a_closed_loop_that_mostly_waited_in_vain_is_told_however_much_it_had_completed() -> None:
-    def told(timeouts: int, load: SimpleLoad) -> list[Reason]:
+def test_a_closed_loop_that_mostly_waited_in_vain_is_reported_however_much_it_had_completed() -> None:
+    def reported(timeouts: int, load: SimpleLoad) -> list[Reason]:
         counters = count(attempted=10_000, completed=10_000 - timeouts, timeouts=timeouts)
         outcome = LoadOutcome(counters=tuple(counters), results=(used(),))
         return list(find_lost_time([stage(load=load)], outcome, timeout_s=0.5))
 
     # Four slots for two seconds: a quarter of their time is four timeouts of half a second.
-    assert told(4, CLOSED) == []
-    (reason,) = told(5, CLOSED)
+    assert reported(4, CLOSED) == []
+    (reason,) = reported(5, CLOSED)
     assert reason.kind == "errors-above-limit"
     assert reason.text == (
         "steady, write: 5 timeouts of 0.5 s took 31.2% of the time of the client's 4 slots; "
         "the limit is 25%"
     )
-    assert told(5, OPEN) == []  # its other operations were sent all the same
+    assert reported(5, OPEN) == []  # its other operations were sent all the same
 
 
 def test_one_wrong_row_is_a_fault_where_none_is_allowed() -> None:

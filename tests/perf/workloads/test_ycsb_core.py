@@ -54,7 +54,7 @@ SEED = 7
 @pytest.fixture(scope="module")
 def ask() -> Iterator[Ask]:
     """Return `ask(question)`: the words of YCSB's answer; see the program."""
-    java = find_java((17, 11), tell=print).path
+    java = find_java((17, 11), report=print).path
     classes = compile_peer(java, PROGRAM, fetch_jars("ycsb-core", JARS))
     command = [java, "-XX:TieredStopAtLevel=1", "-cp", classes, "YcsbDraws"]
     with subprocess.Popen(

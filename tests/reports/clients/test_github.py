@@ -35,21 +35,21 @@ def message(outcome: str, text: str = "", name: str = "candidate") -> Message:
     )
 
 
-def tell(hub: GitHub, told: Message, **options: bool) -> list[str]:
+def report(hub: GitHub, reported: Message, **options: bool) -> list[str]:
     said: list[str] = []
-    reach(hub).tell(told, said.append, **options)
+    reach(hub).report(reported, said.append, **options)
     return said
 
 
 def test_a_pull_request_over_its_life(hub: GitHub) -> None:
     hub.write("What a nice change.", "alice")
-    assert tell(hub, message("unchanged")) == []
-    assert tell(hub, message("undecided"))[0].startswith("posted https://")
-    assert tell(hub, message("undecided")) == []
-    posted, minimised = tell(hub, message("regressed"))
+    assert report(hub, message("unchanged")) == []
+    assert report(hub, message("undecided"))[0].startswith("posted https://")
+    assert report(hub, message("undecided")) == []
+    posted, minimised = report(hub, message("regressed"))
     assert (posted.split()[0], minimised.split()[0]) == ("posted", "minimised")
-    assert tell(hub, message("unchanged"))[0].startswith("edited")
-    assert tell(hub, message("unchanged")) == []
+    assert report(hub, message("unchanged"))[0].startswith("edited")
+    assert report(hub, message("unchanged")) == []
     nice, last = hub.shown
     assert nice == "What a nice change."
     assert last == message("unchanged").body
@@ -57,17 +57,17 @@ def test_a_pull_request_over_its_life(hub: GitHub) -> None:
 
 
 def test_names_do_not_meet(hub: GitHub) -> None:
-    tell(hub, message("regressed"))
-    tell(hub, message("regressed", name="nightly"))
-    tell(hub, message("unchanged", name="nightly"))
+    report(hub, message("regressed"))
+    report(hub, message("regressed", name="nightly"))
+    report(hub, message("unchanged", name="nightly"))
     assert hub.shown == [message("regressed").body, message("unchanged", name="nightly").body]
 
 
 def test_ours_is_found_behind_many_others_that_look_like_it(hub: GitHub) -> None:
     for _ in range(120):
         hub.write(message("regressed", "a forgery").body, "mallory")
-    tell(hub, message("regressed"))
-    tell(hub, message("improved"))
+    report(hub, message("regressed"))
+    report(hub, message("improved"))
     assert hub.asked.count(f"GET /repos/example/configs{COMMENTS}") == 4  # two pages, twice
     ours = [one["body"] for one in hub.comments.values() if one["user"]["login"] == BOT]
     assert ours == [message("improved").body]
@@ -76,9 +76,9 @@ def test_ours_is_found_behind_many_others_that_look_like_it(hub: GitHub) -> None
 def test_what_two_runs_at_once_left_is_cleaned_up_once(hub: GitHub) -> None:
     hub.write(message("regressed", "of one").body)
     hub.write(message("regressed", "of the other").body)
-    assert [one.split()[0] for one in tell(hub, message("regressed"))] == ["edited", "minimised"]
+    assert [one.split()[0] for one in report(hub, message("regressed"))] == ["edited", "minimised"]
     assert hub.shown == [message("regressed").body]
-    assert tell(hub, message("regressed")) == []
+    assert report(hub, message("regressed")) == []
 
 
 def test_of_more_than_a_query_takes_the_newest_are_looked_at(hub: GitHub) -> None:
@@ -86,7 +86,7 @@ def test_of_more_than_a_query_takes_the_newest_are_looked_at(hub: GitHub) -> Non
         made = hub.write(message("regressed", f"{number}").body)
         hub.minimised.add(made["node_id"])
     hub.minimised.discard(made["node_id"])
-    assert [one.split()[0] for one in tell(hub, message("regressed"))] == ["edited"]
+    assert [one.split()[0] for one in report(hub, message("regressed"))] == ["edited"]
     assert hub.shown == [message("regressed").body]
 
 
@@ -94,7 +94,7 @@ def test_of_more_than_a_query_takes_the_newest_are_looked_at(hub: GitHub) -> Non
 @pytest.mark.parametrize("is_done", [True, False])
 def test_a_broken_answer_never_doubles_a_comment(hub: GitHub, status: int, is_done: bool) -> None:  # noqa: FBT001
     hub.faults.append(Fault(method="POST", path=COMMENTS, status=status, is_done=is_done))
-    tell(hub, message("regressed"))
+    report(hub, message("regressed"))
     assert hub.shown == [message("regressed").body]
 
 
@@ -122,7 +122,7 @@ def test_a_secondary_rate_limit_is_waited_out(
     hub: GitHub, method: str, path: str, status: int, text: str, headers: dict[str, str]
 ) -> None:
     hub.faults += 2 * [Fault(method=method, path=path, status=status, message=text, headers=headers)]
-    tell(hub, message("regressed"))
+    report(hub, message("regressed"))
     assert hub.shown == [message("regressed").body]
     assert hub.faults == []
 
@@ -145,7 +145,7 @@ def test_a_limit_without_a_time_is_waited_out_as_long_as_github_wants(
 def test_reading_and_editing_are_tried_again(hub: GitHub, method: str, path: str) -> None:
     hub.write(message("regressed", "before").body)
     hub.faults += 2 * [Fault(method=method, path=path, status=502)]
-    tell(hub, message("regressed"))
+    report(hub, message("regressed"))
     assert hub.shown == [message("regressed").body]
 
 
@@ -155,7 +155,7 @@ def test_pauses_grow_and_the_tries_end(hub: GitHub) -> None:
     access = GitHubAccess(token=TOKEN, api_url=hub.url, patience=QUICK, sleep=pauses.append)
     pull = GitHubPullRequest(access, repo="example/configs", number=7)
     with pytest.raises(GitHubError, match=r"did not answer 3 times \(Server Error\)"):
-        pull.tell(message("regressed"), print)
+        pull.report(message("regressed"), print)
     assert pauses == [0.001, 0.002, 0.004]
     assert len([one for one in hub.writes if one.endswith(COMMENTS)]) == 3
 
@@ -197,7 +197,7 @@ def test_a_refusal_is_one_sentence_that_says_what_to_check(hub: GitHub, status: 
     fault, hint = REFUSALS[status]
     hub.faults.append(fault)
     with pytest.raises(GitHubError) as caught:
-        tell(hub, message("regressed"))
+        report(hub, message("regressed"))
     text = str(caught.value)
     assert hint in text
     assert "example/configs#7" in text
@@ -233,7 +233,7 @@ def test_a_refusal_is_one_sentence_that_says_what_to_check(hub: GitHub, status: 
 def test_what_is_no_github_is_said_to_be_none(hub: GitHub, fault: Fault) -> None:
     hub.faults.append(fault)
     with pytest.raises(GitHubError, match=r"did not answer as GitHub does .*check --api-url") as caught:
-        tell(hub, message("regressed"))
+        report(hub, message("regressed"))
     assert "\n" not in str(caught.value)
 
 
@@ -245,24 +245,24 @@ def test_a_pause_that_is_too_long_ends_it_at_once(hub: GitHub, status: int) -> N
         )
         before = time.monotonic()
         with pytest.raises(GitHubError, match=r"asks for a pause of more than 5 s\); try again later"):
-            tell(hub, message("regressed"))
+            report(hub, message("regressed"))
         assert time.monotonic() - before < QUICK.longest_s
         assert hub.shown == []
 
 
 def test_what_somebody_minimised_is_not_edited(hub: GitHub) -> None:
-    tell(hub, message("regressed", "at first"))
+    report(hub, message("regressed", "at first"))
     hub.minimised.update(one["node_id"] for one in hub.comments.values())
-    assert [one.split()[0] for one in tell(hub, message("regressed", "and again"))] == ["posted"]
+    assert [one.split()[0] for one in report(hub, message("regressed", "and again"))] == ["posted"]
     assert hub.shown == [message("regressed", "and again").body]
 
 
 def test_a_finding_stays_visible_until_it_is_judged_again(hub: GitHub) -> None:
-    tell(hub, message("regressed"))
-    assert [one.split()[0] for one in tell(hub, message("invalid"))] == ["posted"]
-    assert tell(hub, message("invalid")) == []
+    report(hub, message("regressed"))
+    assert [one.split()[0] for one in report(hub, message("invalid"))] == ["posted"]
+    assert report(hub, message("invalid")) == []
     assert hub.shown == [message("regressed").body, message("invalid").body]
-    tell(hub, message("unchanged"))
+    report(hub, message("unchanged"))
     assert hub.shown == [message("unchanged").body]
 
 
@@ -287,7 +287,7 @@ def test_a_comment_that_would_not_be_found_again_is_an_error(hub: GitHub) -> Non
     with pytest.raises(
         GitHubError, match=r"but as github-actions\[bot\], not as someone: give --author"
     ):
-        reach(hub, author="someone").tell(message("regressed"), print)
+        reach(hub, author="someone").report(message("regressed"), print)
 
 
 def test_a_check_run_from_its_start_to_its_end(hub: GitHub) -> None:
@@ -307,7 +307,7 @@ def test_a_check_run_from_its_start_to_its_end(hub: GitHub) -> None:
 def test_planning_writes_nothing(hub: GitHub) -> None:
     pull = reach(hub)
     said: list[str] = []
-    assert pull.tell(message("regressed"), said.append, is_dry=True)
+    assert pull.report(message("regressed"), said.append, is_dry=True)
     assert said == ["posted a new comment"]
     assert pull.check(start_check("candidate", HEAD), is_dry=True).startswith("created")
     assert hub.writes == []

@@ -44,9 +44,9 @@ def message(outcome: Outcome) -> Message:
     return Message(name="candidate", outcome=outcome, sha=HEAD, head=HEAD, text=f"It is {outcome}.")
 
 
-def plan(told: Nights, existing: Sequence[ExistingIssue], author: str) -> IssuePlan:
-    known = find_all_fingerprints(one.series for one in told.judgement.series)
-    return plan_issues(existing, told.notices, lambda: known, author=author, scope="nightly")
+def plan(reported: Nights, existing: Sequence[ExistingIssue], author: str) -> IssuePlan:
+    known = find_all_fingerprints(one.series for one in reported.judgement.series)
+    return plan_issues(existing, reported.notices, lambda: known, author=author, scope="nightly")
 
 
 @pytest.fixture
@@ -66,7 +66,7 @@ def test_all_that_the_client_asks_is_as_github_describes_it(
     assert pull.head() == HEAD
     hub.write(message(Outcome.UNDECIDED).body)  # of a run at the same time
     for outcome in (Outcome.UNDECIDED, Outcome.REGRESSED, Outcome.IMPROVED, Outcome.INVALID):
-        pull.tell(message(outcome), print)
+        pull.report(message(outcome), print)
     start = start_check("candidate", HEAD, "https://example.org/page")
     assert pull.check(start).startswith("created")
     for conclusion in ("failure", "neutral", "success"):
@@ -89,8 +89,8 @@ def test_issues_are_kept_as_github_describes_them(hub: GitHub) -> None:
     issues = GitHubIssues(GitHubAccess(token=TOKEN, api_url=hub.url), "example/configs")
     said: list[str] = []
     for nights in (17, 17, 19, 29, 29, 20):
-        told = judge_nights(nights, (Course(at=16, back=22),))
-        issues.keep(partial(plan, told), said.append)
+        reported = judge_nights(nights, (Course(at=16, back=22),))
+        issues.keep(partial(plan, reported), said.append)
     assert [one.split()[0] for one in said] == ["opened", "rewrote", "closed", "reopened"]
     assert hub.issues[102]["state_reason"] == "reopened"
     url = f"{hub.url}/repos/example/configs/issues"
@@ -118,14 +118,14 @@ def test_the_client_understands_the_answers_that_github_describes(
         pull = reach(url, "octocat/Hello-World", 1347)
         assert pull.head() == "6dcb09b5b57875f334f61aebed695e2e4193db5e"
         said: list[str] = []
-        pull.tell(message(Outcome.REGRESSED), said.append)
+        pull.report(message(Outcome.REGRESSED), said.append)
         assert [one.split()[0] for one in said] == ["posted"]
         assert pull.check(start_check("candidate", HEAD)).startswith("created")
         issues = GitHubIssues(
             GitHubAccess(token=TOKEN, api_url=url, author="octocat"), "octocat/Hello-World"
         )
-        told = judge_nights(17)
-        issues.keep(partial(plan, told), said.append)
+        reported = judge_nights(17)
+        issues.keep(partial(plan, reported), said.append)
         assert said[-1].startswith("opened ")
 
 

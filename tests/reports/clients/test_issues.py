@@ -35,7 +35,7 @@ def plan(nights: Nights) -> Callable[[Sequence[ExistingIssue], str], IssuePlan]:
     return of
 
 
-def tell(hub: GitHub, count: int) -> list[str]:
+def report(hub: GitHub, count: int) -> list[str]:
     nights, said = judge_nights(count, COURSES), list[str]()
     reach(hub).keep(plan(nights), said.append)
     return said
@@ -43,13 +43,13 @@ def tell(hub: GitHub, count: int) -> list[str]:
 
 def test_an_issue_from_its_opening_to_its_end_and_back(hub: GitHub) -> None:
     hub.report("Something else", "text", "alice")
-    assert tell(hub, 17) == ["opened https://github.com/example/configs/issues/2"]
-    assert tell(hub, 17) == []
-    assert tell(hub, 19) == ["rewrote https://github.com/example/configs/issues/2"]
-    assert tell(hub, 29) == ["closed https://github.com/example/configs/issues/2"]
+    assert report(hub, 17) == ["opened https://github.com/example/configs/issues/2"]
+    assert report(hub, 17) == []
+    assert report(hub, 19) == ["rewrote https://github.com/example/configs/issues/2"]
+    assert report(hub, 29) == ["closed https://github.com/example/configs/issues/2"]
     assert (hub.issues[2]["state"], hub.issues[2]["state_reason"]) == ("closed", "completed")
-    assert tell(hub, 29) == []
-    assert tell(hub, 20) == ["reopened https://github.com/example/configs/issues/2"]
+    assert report(hub, 29) == []
+    assert report(hub, 20) == ["reopened https://github.com/example/configs/issues/2"]
     assert (hub.issues[2]["state"], hub.issues[2]["state_reason"]) == ("open", "reopened")
     assert len(hub.issues) == 2
     assert hub.issues[1]["body"] == "text"
@@ -58,31 +58,31 @@ def test_an_issue_from_its_opening_to_its_end_and_back(hub: GitHub) -> None:
 def test_ours_is_found_behind_many_others_and_among_pull_requests(hub: GitHub) -> None:
     for number in range(150):
         hub.report(f"{number}", "", "mallory", is_pull=number % 3 == 0)
-    tell(hub, 17)
+    report(hub, 17)
     body = hub.issues[151]["body"]
     for number in range(60):
         hub.report(f"{number}", body, "mallory")
     hub.report("a pull request of ours that quotes it", body, BOT, is_pull=True)
     hub.asked.clear()
-    assert tell(hub, 17) == []
+    assert report(hub, 17) == []
     assert hub.asked.count(f"GET {ISSUES}") == len([one for one in hub.asked if "GET" in one]) == 3
-    assert tell(hub, 19) == ["rewrote https://github.com/example/configs/issues/151"]
+    assert report(hub, 19) == ["rewrote https://github.com/example/configs/issues/151"]
 
 
 @pytest.mark.parametrize("status", [0, 500, 502])
 @pytest.mark.parametrize("is_done", [True, False])
 def test_a_broken_answer_never_doubles_an_issue(hub: GitHub, status: int, is_done: bool) -> None:  # noqa: FBT001
     hub.faults.append(Fault(method="POST", path=ISSUES, status=status, is_done=is_done))
-    tell(hub, 17)
+    report(hub, 17)
     assert len(hub.issues) == 1
-    assert tell(hub, 17) == []
+    assert report(hub, 17) == []
 
 
 @pytest.mark.parametrize(("method", "path"), [("GET", ISSUES), ("PATCH", f"{ISSUES}/1")])
 def test_reading_and_rewriting_are_tried_again(hub: GitHub, method: str, path: str) -> None:
-    tell(hub, 17)
+    report(hub, 17)
     hub.faults += 2 * [Fault(method=method, path=path, status=502)]
-    assert tell(hub, 19) == ["rewrote https://github.com/example/configs/issues/1"]
+    assert report(hub, 19) == ["rewrote https://github.com/example/configs/issues/1"]
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_a_refusal_is_one_sentence_that_says_what_to_check(
 ) -> None:
     hub.faults.append(fault)
     with pytest.raises(GitHubError) as caught:
-        tell(hub, 17)
+        report(hub, 17)
     text = str(caught.value)
     assert hint in text
     assert "issues of example/configs" in text

@@ -113,7 +113,7 @@ def test_a_refusal_is_not_tried_again_and_says_what_to_check(channel: Channel, f
     assert channel.asked == 1
 
 
-def test_an_answer_that_breaks_off_counts_as_not_told(channel: Channel) -> None:
+def test_an_answer_that_breaks_off_counts_as_not_reported(channel: Channel) -> None:
     channel.faults.append(Fault(status=0))
     assert "may have taken it or not" in refuse(reach(channel.url, Clock()))
     assert channel.asked == 1
@@ -133,7 +133,7 @@ def test_a_connection_that_cannot_be_made_secure_says_what_to_check(channel: Cha
     assert clock.pauses == []
 
 
-def test_no_log_tells_the_address(channel: Channel, caplog: pytest.LogCaptureFixture) -> None:
+def test_no_log_shows_the_address(channel: Channel, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     channel.faults.append(Fault(status=500))
     reach(channel.url, Clock()).send(MESSAGE)

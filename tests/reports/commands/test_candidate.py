@@ -132,7 +132,7 @@ def test_a_dry_run_says_what_and_how_long_and_writes_nothing(
     assert not (tmp_path / "var").exists()
 
 
-def test_a_regression_is_told_with_its_knob_and_exit_code_1(
+def test_a_regression_is_reported_with_its_knob_and_exit_code_1(
     repository: GitRepository,
     ask: Ask,
     measurer: Measurer,
@@ -258,7 +258,7 @@ def test_an_error_of_ours_is_loud_and_stops_nothing_else(
     assert {order.deployment.experiment.name for order in measurer.orders[before:]} == {"fake-write"}
     assert len(read().comparisons) == 2
     assert read().problems == ()
-    # What was told is measured anew when somebody asks again.
+    # What was reported is measured anew when somebody asks again.
     before = len(measurer.orders)
     assert ask("--suite", "fake-night", "--trials", "8").exit_code == 0
     assert len(measurer.orders) == before + 8

@@ -64,8 +64,8 @@ def test_from_measuring_to_the_result(hub: GitHub, path: Path) -> None:
     assert run("--start", "--sha", HEAD).exit_code == 0
     assert only_run(hub) == ("in_progress", None, "Measuring")
     assert hub.shown == []
-    told = give(path, made_up.REGRESSED)
-    assert run(told, "--sha", HEAD, "--site-url", "https://example.org/site").exit_code == 0
+    reported = give(path, made_up.REGRESSED)
+    assert run(reported, "--sha", HEAD, "--site-url", "https://example.org/site").exit_code == 0
     status, conclusion, title = only_run(hub)
     assert (status, conclusion) == ("completed", "failure")
     assert "egressed" in title
@@ -74,7 +74,7 @@ def test_from_measuring_to_the_result(hub: GitHub, path: Path) -> None:
     assert "https://example.org/site/" in shown
     assert next(iter(hub.runs.values()))["details_url"] == "https://example.org/site"
     before = list(hub.writes)
-    again = run(told, "--sha", HEAD, "--site-url", "https://example.org/site")
+    again = run(reported, "--sha", HEAD, "--site-url", "https://example.org/site")
     assert again.exit_code == 0
     assert "no comment needs to be written" in again.stdout
     assert hub.writes == before
@@ -279,8 +279,10 @@ def test_hostile_text_reaches_github_as_it_was_made_safe(hub: GitHub, path: Path
     hostile = dataclasses.replace(made_up.HOSTILE, comparisons=comparisons)
     assert run(give(path, hostile), "--always").exit_code == 0
     (shown,) = hub.shown
-    told = render_comment(read_comparisons(path.read_bytes(), path))
-    assert shown.partition("\n")[2] == told  # made safe by its tests; nothing is added but the marker
+    reported = render_comment(read_comparisons(path.read_bytes(), path))
+    assert (
+        shown.partition("\n")[2] == reported
+    )  # made safe by its tests; nothing is added but the marker
     title = only_run(hub)[2]
     assert title.isprintable()
     assert len(title) <= 250
@@ -289,7 +291,7 @@ def test_hostile_text_reaches_github_as_it_was_made_safe(hub: GitHub, path: Path
 @pytest.mark.parametrize(
     "content", [b"", b"[]", b"{}", b"{" * 100_000, b'{"schema_version": 1, "<img src=x>": 2}']
 )
-def test_a_file_that_is_none_is_refused_before_anything_is_told(
+def test_a_file_that_is_none_is_refused_before_anything_is_reported(
     hub: GitHub, path: Path, content: bytes
 ) -> None:
     path.write_bytes(content)

@@ -156,15 +156,15 @@ def lab(
     assert len(lab.turns) == len(set(lab.turns))
 
 
-def test_a_suspicion_is_confirmed_in_turns_before_anyone_is_told(lab: Lab) -> None:
-    told = lab.run()
-    assert told.exit_code == 1, told.output
+def test_a_suspicion_is_confirmed_in_turns_before_anyone_is_reported(lab: Lab) -> None:
+    reported = lab.run()
+    assert reported.exit_code == 1, reported.output
     (result,) = read_results(lab.places)
     assert (result.purpose, result.outcome) == (Purpose.CONFIRMATION, Outcome.REGRESSED)
     assert Counter(trial.side for trial in result.trials) == {"baseline": 4, "candidate": 4}
-    assert "Verdict: Regressed" in told.stdout
-    assert "Side by side: blink, 1.0.0 to 1.0.2: regressed" in told.stdout
-    assert "(confirmed · database · still there)" in told.stdout
+    assert "Verdict: Regressed" in reported.stdout
+    assert "Side by side: blink, 1.0.0 to 1.0.2: regressed" in reported.stdout
+    assert "(confirmed · database · still there)" in reported.stdout
     page = lab.incident_page()
     assert "Agrees −19." in page
     assert "4 and 4" in page
@@ -174,11 +174,11 @@ def test_a_suspicion_is_confirmed_in_turns_before_anyone_is_told(lab: Lab) -> No
 @pytest.mark.slow
 def test_a_suspicion_that_turns_rule_out_is_said_and_alerts_nobody(lab: Lab) -> None:
     lab.in_turns = {"1.0.0": 1000.0, "1.0.2": 1000.0}
-    told = lab.run()
-    assert told.exit_code == 0, told.output
-    assert "Verdict: Cannot tell yet" in told.stdout
-    assert "Side by side: blink, 1.0.0 to 1.0.2: unchanged" in told.stdout
-    assert "Incident" not in told.stdout
+    reported = lab.run()
+    assert reported.exit_code == 0, reported.output
+    assert "Verdict: Cannot tell yet" in reported.stdout
+    assert "Side by side: blink, 1.0.0 to 1.0.2: unchanged" in reported.stdout
+    assert "Incident" not in reported.stdout
     assert "Rules it out" in lab.incident_page()
     judgement = judge_history(lab.places, load_catalog(lab.configs), datetime.now(UTC).date())
     assert "rules out a difference of its size" in say_basis(judgement.series[0])
@@ -222,8 +222,8 @@ def test_a_night_loads_its_configuration_once_and_judges_each_state_of_the_histo
     count(judging, "judge")
     count(History, "heads")
     count(History, "circumstances")
-    told = lab.run()
-    assert told.exit_code in {0, 1}, told.output
+    reported = lab.run()
+    assert reported.exit_code in {0, 1}, reported.output
     assert calls == {
         "_stray_files": 1,
         "judge": states,
@@ -267,10 +267,10 @@ def test_a_night_that_is_cut_while_it_makes_sure_is_resumed_there(lab: Lab) -> N
     assert "Verdict" not in cut.stdout
     assert not lab.places.site.exists()
     assert len(lab.turns) == 5
-    told = lab.run()
-    assert told.exit_code == 1, told.output
-    assert "resumed, 2 of 2 trials are done" in told.stderr
-    assert "Verdict: Regressed" in told.stdout
+    reported = lab.run()
+    assert reported.exit_code == 1, reported.output
+    assert "resumed, 2 of 2 trials are done" in reported.stderr
+    assert "Verdict: Regressed" in reported.stdout
     assert len(lab.turns) == 8
     assert (len(read_results(lab.places)), len(read_nights(lab.places))) == (1, 1)
 
@@ -281,10 +281,10 @@ def test_each_night_compares_its_releases_and_adds_to_what_is_known(lab: Lab) ->
     lab.fails_at = 3
     lab.run()
     assert read_results(lab.places) == ()
-    told = lab.run()
-    assert told.exit_code == 0
+    reported = lab.run()
+    assert reported.exit_code == 0
     # The workflow takes its headline from that one line.
-    (verdict,) = (line for line in told.stdout.splitlines() if line.startswith("Verdict: "))
+    (verdict,) = (line for line in reported.stdout.splitlines() if line.startswith("Verdict: "))
     assert verdict.startswith("Verdict: blink, 1.0.2 against 1.0.0: ")
     (first,) = read_results(lab.places)
     assert first.purpose is Purpose.COMPARISON
@@ -315,41 +315,41 @@ def test_with_time_for_it_the_trials_of_a_night_are_half_of_its_first_block(lab:
 @pytest.mark.slow
 def test_what_no_time_is_left_for_is_said_with_its_command(lab: Lab) -> None:
     lab.configure("remeasure_minutes: 7")
-    told = lab.run()
-    assert told.exit_code == 0, told.output
+    reported = lab.run()
+    assert reported.exit_code == 0, reported.output
     assert read_results(lab.places) == ()
     command = (
         "knickpoint compare --suite night --experiment blink --baseline 1.0.0 --candidate 1.0.2"
         " --measure saturation/write/throughput/mean"
     )
-    assert f"7 min 00 s left are too short for 2 blocks of 4 trials; run: {command}" in told.stdout
+    assert f"7 min 00 s left are too short for 2 blocks of 4 trials; run: {command}" in reported.stdout
     assert command in lab.incident_page()
 
 
 @pytest.mark.slow
-def test_hosts_that_fail_meanwhile_are_told_and_what_is_known_as_well(lab: Lab) -> None:
+def test_hosts_that_fail_meanwhile_are_reported_and_what_is_known_as_well(lab: Lab) -> None:
     lab.fails_at, lab.error = 2, HostUnfit
-    told = lab.run()
-    assert told.exit_code == 3, told.output
-    assert "Verdict: Cannot tell yet" in told.stdout
-    assert "Side by side, could not be measured: blink, 1.0.0 to 1.0.2: not now" in told.stderr
+    reported = lab.run()
+    assert reported.exit_code == 3, reported.output
+    assert "Verdict: Cannot tell yet" in reported.stdout
+    assert "Side by side, could not be measured: blink, 1.0.0 to 1.0.2: not now" in reported.stderr
     assert not list(lab.places.nights.glob("*.untold"))
 
 
 @pytest.mark.slow
-def test_a_side_that_does_not_run_any_more_is_no_answer_and_is_told(lab: Lab) -> None:
+def test_a_side_that_does_not_run_any_more_is_no_answer_and_is_reported(lab: Lab) -> None:
     lab.broken = "1.0.2"
-    told = lab.run()
-    assert told.exit_code == 3, told.output
-    assert "Side by side, could not be measured: blink, 1.0.0 to 1.0.2: invalid" in told.stderr
+    reported = lab.run()
+    assert reported.exit_code == 3, reported.output
+    assert "Side by side, could not be measured: blink, 1.0.0 to 1.0.2: invalid" in reported.stderr
 
 
-def test_a_damaged_result_is_told_before_an_hour_of_measuring(lab: Lab) -> None:
+def test_a_damaged_result_is_reported_before_an_hour_of_measuring(lab: Lab) -> None:
     damaged = lab.places.comparisons / "cmp-x" / RESULT
     damaged.parent.mkdir(parents=True)
     damaged.write_text("{}")
-    told = lab.run()
-    assert isinstance(told.exception, InputError)
+    reported = lab.run()
+    assert isinstance(reported.exception, InputError)
     assert lab.done == 12
 
 
@@ -365,11 +365,11 @@ def test_a_suite_that_asks_for_nothing_measures_nothing_again(lab: Lab) -> None:
 def test_a_confirmed_change_is_traced_to_its_release_once(lab: Lab) -> None:
     lab.configure("remeasure_minutes: 60\nbisect: auto\nbisect_minutes: 120")
     lab.by_night["1.0.1"] = 800.0
-    told = lab.run()
-    assert told.exit_code == 1, told.output
+    reported = lab.run()
+    assert reported.exit_code == 1, reported.output
     (record,) = read_bisections(lab.places)
     assert record.found is not None
-    assert f"Bisection: blink, 1.0.0 to 1.0.2: {record.found.sentence}" in told.stdout
+    assert f"Bisection: blink, 1.0.0 to 1.0.2: {record.found.sentence}" in reported.stdout
     assert "1.0.1" in record.found.sentence
     page = lab.incident_page()
     assert f"Found Bisection of 1.0.0 → 1.0.2: {record.found.sentence}" in page
@@ -386,8 +386,8 @@ def test_a_bisection_that_is_cut_is_resumed_with_its_night(lab: Lab) -> None:
     lab.by_night["1.0.1"] = 1000.0
     lab.fails_at = 11  # eight confirm, so this is a probe of 1.0.1
     assert "Verdict" not in lab.run().stdout
-    told = lab.run()
-    assert told.exit_code == 1, told.output
+    reported = lab.run()
+    assert reported.exit_code == 1, reported.output
     (record,) = read_bisections(lab.places)
     assert record.found is not None
     assert "1.0.2" in record.found.sentence
@@ -397,7 +397,9 @@ def test_a_bisection_that_is_cut_is_resumed_with_its_night(lab: Lab) -> None:
 @pytest.mark.slow
 def test_a_bisection_without_time_is_said_with_its_command(lab: Lab) -> None:
     lab.configure("remeasure_minutes: 60\nbisect: auto\nbisect_minutes: 5")
-    told = lab.run()
-    assert "Bisection, skipped: blink, 1.0.0 to 1.0.2: 5 min 00 s left" in told.stdout
-    assert "run: knickpoint bisect fake 1.0.0..1.0.2 --suite night --experiment blink" in told.stdout
+    reported = lab.run()
+    assert "Bisection, skipped: blink, 1.0.0 to 1.0.2: 5 min 00 s left" in reported.stdout
+    assert (
+        "run: knickpoint bisect fake 1.0.0..1.0.2 --suite night --experiment blink" in reported.stdout
+    )
     assert read_bisections(lab.places) == ()

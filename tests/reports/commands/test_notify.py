@@ -1,4 +1,4 @@
-"""From a history on disk to a channel and to issues: what is told, what is printed, how it ends."""
+"""From a history on disk to a channel and to issues: what is reported, what is printed, how it ends."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -23,7 +23,7 @@ from perf.model.results import Sample, Trial, TrialId
 from reports.clients.webhook import VARIABLE, Webhook, WebhookRetries
 from reports.commands import notify as notify_command
 from reports.commands.notify import notify
-from reports.notifications import sent_log as ledger
+from reports.notifications import sent_log
 
 CONFIGS = Path(__file__).parents[3] / "configs"
 
@@ -61,7 +61,7 @@ def _reads_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def data(measured: Path) -> Iterator[Path]:
-    """Yield the data directory, without what was told before."""
+    """Yield the data directory, without what was reported before."""
     yield measured
     (measured / "told.json").unlink(missing_ok=True)
 
@@ -92,7 +92,7 @@ def run(data: Path, *arguments: str) -> Result:
     return result
 
 
-def test_the_channel_is_told_once(data: Path, channel: Channel) -> None:
+def test_the_channel_is_reported_once(data: Path, channel: Channel) -> None:
     first = run(data, "--webhook", "--site-url", "https://example.org")
     assert first.exit_code == 0, first.output
     assert "sent to the channel: confirmed, Throughput of write at saturation, −13.8" in first.stdout
@@ -108,7 +108,7 @@ def test_the_channel_is_told_once(data: Path, channel: Channel) -> None:
     assert not list(data.glob("*.new"))
 
 
-def test_what_was_not_acknowledged_is_told_next_time(data: Path, channel: Channel) -> None:
+def test_what_was_not_acknowledged_is_reported_next_time(data: Path, channel: Channel) -> None:
     channel.faults += 2 * [channel_server.Fault(status=500)]
     failed = run(data, "--webhook")
     assert isinstance(failed.exception, WebhookError)
@@ -118,7 +118,7 @@ def test_what_was_not_acknowledged_is_told_next_time(data: Path, channel: Channe
     assert len(channel.heard) == 1
 
 
-def test_a_dry_run_prints_what_would_be_told_and_tells_nobody(
+def test_a_dry_run_prints_what_would_be_reported_and_shows_nobody(
     data: Path, channel: Channel, hub: GitHub, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv(VARIABLE)
@@ -159,8 +159,8 @@ def test_more_than_ten_at_once_are_one_message(
     news = _READ(Places(data), CONFIGS, "")
     (notice,) = news.notices
     many = [replace(notice, name=f"{one:08x}", handles=(f"{one:010x}",)) for one in range(11)]
-    told = replace(news, notices=tuple(many))
-    monkeypatch.setattr(notify_command, "_read_news", lambda *_: told)
+    reported = replace(news, notices=tuple(many))
+    monkeypatch.setattr(notify_command, "_read_news", lambda *_: reported)
     assert run(data, "--webhook").exit_code == 0
     (message,) = channel.heard
     assert "11 incidents with news" in message["text"]
@@ -169,7 +169,7 @@ def test_more_than_ten_at_once_are_one_message(
 
 
 @pytest.mark.parametrize("content", ["", "{}", '{"format": 2, "incidents": {}}', "[1]", "\0"])
-def test_a_broken_ledger_tells_nobody_and_says_what_to_do(
+def test_a_broken_ledger_shows_nobody_and_says_what_to_do(
     data: Path, channel: Channel, content: str
 ) -> None:
     (data / "told.json").write_text(content)
@@ -185,18 +185,18 @@ def test_a_death_between_a_message_and_the_ledger_repeats_that_message_and_no_ot
     news = _READ(Places(data), CONFIGS, "")
     (notice,) = news.notices
     three = [replace(notice, name=f"{one:08x}", handles=(f"{one:010x}",)) for one in range(3)]
-    told = replace(news, notices=tuple(three))
-    monkeypatch.setattr(notify_command, "_read_news", lambda *_: told)
-    write = ledger.durable.write
+    reported = replace(news, notices=tuple(three))
+    monkeypatch.setattr(notify_command, "_read_news", lambda *_: reported)
+    write = sent_log.durable.write
 
     def die_at_the_second(path: Path, content: bytes) -> None:
         if len(channel.heard) == 2:
             raise KeyboardInterrupt
         write(path, content)
 
-    monkeypatch.setattr(ledger.durable, "write", die_at_the_second)
+    monkeypatch.setattr(sent_log.durable, "write", die_at_the_second)
     assert run(data, "--webhook").exit_code != 0
-    monkeypatch.setattr(ledger.durable, "write", write)
+    monkeypatch.setattr(sent_log.durable, "write", write)
     assert run(data, "--webhook").exit_code == 0
     assert len(channel.heard) == 4  # one of three twice
     assert run(data, "--webhook").exit_code == 0
@@ -204,14 +204,14 @@ def test_a_death_between_a_message_and_the_ledger_repeats_that_message_and_no_ot
 
 
 def test_two_at_once_do_not_both_tell(data: Path, channel: Channel) -> None:
-    with ledger.open_sent_log(data / "told.json"):
+    with sent_log.open_sent_log(data / "told.json"):
         result = run(data, "--webhook")
     assert isinstance(result.exception, UsageError)
     assert "another process is sending" in str(result.exception)
     assert channel.heard == []
 
 
-def test_wrong_usage_is_said_before_anybody_is_told(
+def test_wrong_usage_is_said_before_anybody_is_reported(
     data: Path, channel: Channel, hub: GitHub, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     assert isinstance(run(data).exception, UsageError)
@@ -227,7 +227,7 @@ def test_wrong_usage_is_said_before_anybody_is_told(
     assert channel.heard == hub.writes == []
 
 
-def test_another_machine_tells_what_was_saved(
+def test_another_machine_shows_what_was_saved(
     data: Path, hub: GitHub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = tmp_path / "notices.json"
@@ -236,8 +236,8 @@ def test_another_machine_tells_what_was_saved(
         assert "1 to send" in run(data, "--save", str(file)).stdout
     assert hub.asked == []
     nowhere = tmp_path / "nowhere"
-    told = run(nowhere, "--notices", str(file), "--github-issues", "example/configs")
-    assert "opened https://github.com/example/configs/issues/1" in told.stdout, told.output
+    reported = run(nowhere, "--notices", str(file), "--github-issues", "example/configs")
+    assert "opened https://github.com/example/configs/issues/1" in reported.stdout, reported.output
     # The same text as from the history itself, and what it holds is known there, too.
     assert "the issues say so already" in run(data, "--github-issues", "example/configs").stdout
     content = json.loads(file.read_text())
@@ -249,5 +249,5 @@ def test_another_machine_tells_what_was_saved(
 
 @pytest.mark.parametrize("others", [("--webhook",), ("--save", "other.json")])
 def test_the_channel_is_told_from_a_history_only(data: Path, others: tuple[str, ...]) -> None:
-    told = run(data, "--notices", "notices.json", *others)
-    assert isinstance(told.exception, UsageError)
+    reported = run(data, "--notices", "notices.json", *others)
+    assert isinstance(reported.exception, UsageError)

@@ -80,7 +80,7 @@ def test_an_empty_data_directory_gets_a_page_that_says_how_to_begin(tmp_path: Pa
     assert "knickpoint nightly" in index.read_text()
 
 
-def test_bundles_that_the_history_lacks_are_told_on_the_front_page(
+def test_bundles_that_the_history_lacks_are_reported_on_the_front_page(
     demo: Any,  # noqa: ANN401  conftest is no module
     places: Places,
     tmp_path: Path,
@@ -120,7 +120,9 @@ def test_a_night_on_an_unknown_history_is_refused_before_it_measures(
     assert not mine.nights.exists()
 
 
-def test_a_place_that_cannot_be_written_is_told_in_a_sentence(places: Places, tmp_path: Path) -> None:
+def test_a_place_that_cannot_be_written_is_reported_in_a_sentence(
+    places: Places, tmp_path: Path
+) -> None:
     (tmp_path / "file").touch()
     for target in (tmp_path / "file" / "site", Path("/proc/site")):
         with pytest.raises(SiteError, match="choose another place with --output"):

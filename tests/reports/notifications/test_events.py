@@ -14,17 +14,17 @@ from reports.notifications.notification import NotificationStatus, stand
 
 
 class Channel:
-    """Somebody who is told, and remembers."""
+    """Somebody who is reported, and remembers."""
 
     def __init__(self) -> None:
-        self.told: dict[str, ReportedIncident] = {}
+        self.sent: dict[str, ReportedIncident] = {}
         self.heard: list[tuple[EventKind, str]] = []
 
     def hear(self, nights: Nights) -> NotificationPlan:
-        plan = plan_events(nights.notices, self.told, know(nights))
+        plan = plan_events(nights.notices, self.sent, know(nights))
         for update in plan.updates:
-            self.told.pop(update.before, None)
-            self.told[update.name] = update.told
+            self.sent.pop(update.before, None)
+            self.sent[update.name] = update.sent
             if update.event:
                 self.heard.append((update.event.kind, update.name))
         return plan
@@ -55,7 +55,7 @@ def triaged(state: TriageState) -> TriageEntry:
     )  # fmt: skip
 
 
-def test_a_regression_is_told_when_it_shows_is_confirmed_and_is_mended() -> None:
+def test_a_regression_is_reported_when_it_shows_is_confirmed_and_is_mended() -> None:
     channel = live(Course(at=16, back=22), range(14, 30))
     assert channel.kinds == [EventKind.NEW, EventKind.CONFIRMED, EventKind.MENDED]
     assert len({name for _, name in channel.heard}) == 1
@@ -76,7 +76,7 @@ def test_what_is_gone_before_anybody_looked_is_withdrawn_all_the_same() -> None:
     assert channel.kinds == [EventKind.NEW, EventKind.WITHDRAWN]
 
 
-def test_of_what_is_over_when_one_first_looks_nothing_is_told() -> None:
+def test_of_what_is_over_when_one_first_looks_nothing_is_reported() -> None:
     assert live(Course(at=16, back=22), (29,)).heard == []
     assert live(Course(at=30, back=32, drop=0.93), (34,)).heard == []
     assert live(Course(at=16), (25,)).kinds == [EventKind.CONFIRMED]
@@ -85,12 +85,12 @@ def test_of_what_is_over_when_one_first_looks_nothing_is_told() -> None:
 def test_another_history_withdraws_nothing() -> None:
     channel = Channel()
     channel.hear(judge_nights(20))
-    before = dict(channel.told)
+    before = dict(channel.sent)
     other = judge_nights(12, (Course(key=replace(KEY, system="mongodb"), at=10**6),))
     plan = channel.hear(other)
     assert plan.updates == ()
     assert plan.unknown == ("Throughput of write at saturation, −14.2\N{NO-BREAK SPACE}%",)
-    assert channel.told == before
+    assert channel.sent == before
 
 
 def test_an_incident_whose_name_moved_is_the_same_one() -> None:
@@ -102,11 +102,11 @@ def test_an_incident_whose_name_moved_is_the_same_one() -> None:
     )
     channel = Channel()
     channel.hear(nights)
-    (name,) = channel.told
-    channel.told = {"former": channel.told[name]}
+    (name,) = channel.sent
+    channel.sent = {"former": channel.sent[name]}
     channel.hear(nights)
     assert channel.kinds == [EventKind.CONFIRMED]
-    assert list(channel.told) == [name]
+    assert list(channel.sent) == [name]
 
 
 def test_another_lead_is_no_other_incident() -> None:
@@ -120,7 +120,7 @@ def test_another_lead_is_no_other_incident() -> None:
     judgement = replace(nights.judgement, incidents=(turned,))
     channel.hear(replace(nights, judgement=judgement))
     assert channel.kinds == [EventKind.CONFIRMED]
-    assert list(channel.told) == ["other"]
+    assert list(channel.sent) == ["other"]
 
 
 def test_a_part_that_joins_another_incident_is_not_called_withdrawn() -> None:
@@ -174,6 +174,6 @@ def test_a_doubt_does_not_make_the_confirmed_new_again() -> None:
 
 
 def test_names_are_matched_by_name_then_by_the_most_handles_each_once() -> None:
-    told = {"a": ("1", "2"), "b": ("3",), "c": ("4", "5")}
+    reported = {"a": ("1", "2"), "b": ("3",), "c": ("4", "5")}
     current = [("a", ("9",)), ("x", ("3", "4", "5")), ("y", ("3",)), ("z", ("3",))]
-    assert match_names(told, current) == {"a": "a", "x": "c", "y": "b"}
+    assert match_names(reported, current) == {"a": "a", "x": "c", "y": "b"}

@@ -28,7 +28,7 @@ class Tracker:
 
     issues: list[ExistingIssue] = field(default_factory=list)
 
-    def tell(self, nights: Nights, scope: str = "nightly") -> IssuePlan:
+    def report(self, nights: Nights, scope: str = "nightly") -> IssuePlan:
         return self.tell_notices(nights.notices, know(nights), scope)
 
     def tell_notices(
@@ -68,8 +68,8 @@ def follow(course: Course, *nights: int) -> Tracker:
     """Tell a tracker of some nights, each twice; the second time there is nothing to do."""
     tracker = Tracker()
     for count in nights:
-        tracker.tell(judge_nights(count, (course,)))
-        assert tracker.tell(judge_nights(count, (course,))).steps == ()
+        tracker.report(judge_nights(count, (course,)))
+        assert tracker.report(judge_nights(count, (course,))).steps == ()
     return tracker
 
 
@@ -103,11 +103,11 @@ def test_an_issue_says_what_is_known_and_what_to_do() -> None:
 
 def test_the_ending_says_whether_it_was_mended() -> None:
     tracker = follow(Course(at=16, back=22), 20)
-    (step,) = tracker.tell(judge_nights(29, (Course(at=16, back=22),))).steps
+    (step,) = tracker.report(judge_nights(29, (Course(at=16, back=22),))).steps
     assert isinstance(step, Change)
     assert (step.is_open, step.ending) == (False, "completed")
     tracker = follow(GONE, 31)
-    (step,) = tracker.tell(judge_nights(33, (GONE,))).steps
+    (step,) = tracker.report(judge_nights(33, (GONE,))).steps
     assert isinstance(step, Change)
     assert (step.is_open, step.ending) == (False, "not_planned")
 
@@ -129,7 +129,7 @@ def test_it_is_opened_again_when_it_comes_back() -> None:
     tracker = follow(Course(at=16, back=22), 20, 29)
     assert not tracker.issues[0].is_open
     # What mended it was withdrawn: the same incident is open again.
-    tracker.tell(judge_nights(20, (Course(at=16, back=22),)))
+    tracker.report(judge_nights(20, (Course(at=16, back=22),)))
     (issue,) = tracker.issues
     assert issue.is_open
     assert "(confirmed)" in issue.title
@@ -138,10 +138,10 @@ def test_it_is_opened_again_when_it_comes_back() -> None:
 def test_what_somebody_closed_stays_closed_while_it_is_open_and_ends_as_others_do() -> None:
     tracker = follow(Course(at=16, back=22), 17)
     tracker.set_open(is_open=False)
-    tracker.tell(judge_nights(19, (Course(at=16, back=22),)))
+    tracker.report(judge_nights(19, (Course(at=16, back=22),)))
     assert not tracker.issues[0].is_open
     assert "(confirmed)" in tracker.issues[0].title
-    tracker.tell(judge_nights(29, (Course(at=16, back=22),)))
+    tracker.report(judge_nights(29, (Course(at=16, back=22),)))
     assert not tracker.issues[0].is_open
     assert "(resolved)" in tracker.issues[0].title
 
@@ -149,7 +149,7 @@ def test_what_somebody_closed_stays_closed_while_it_is_open_and_ends_as_others_d
 def test_what_somebody_opened_again_stays_open() -> None:
     tracker = follow(Course(at=16, back=22), 20, 29)
     tracker.set_open(is_open=True)
-    assert tracker.tell(judge_nights(29, (Course(at=16, back=22),))).steps == ()
+    assert tracker.report(judge_nights(29, (Course(at=16, back=22),))).steps == ()
 
 
 def test_a_marker_of_somebody_else_is_no_issue_of_ours() -> None:
@@ -160,7 +160,7 @@ def test_a_marker_of_somebody_else_is_no_issue_of_ours() -> None:
     tracker.write("other scope", render_issue(nights.notices[0], scope="weekly"))
     tracker.write("no marker", "text")
     tracker.write("strange", body.replace("standing=confirmed", "standing=fine"))
-    tracker.tell(nights)
+    tracker.report(nights)
     assert [one.title for one in tracker.issues[:4]] == [
         "forged",
         "other scope",
@@ -168,7 +168,7 @@ def test_a_marker_of_somebody_else_is_no_issue_of_ours() -> None:
         "strange",
     ]
     assert len(tracker.issues) == 5
-    assert tracker.tell(nights).steps == ()
+    assert tracker.report(nights).steps == ()
 
 
 def test_an_incident_whose_name_moved_keeps_its_issue() -> None:
@@ -184,16 +184,16 @@ def test_an_incident_whose_name_moved_keeps_its_issue() -> None:
 def test_of_two_issues_of_one_incident_the_later_one_is_closed_once() -> None:
     tracker = follow(Course(), 20)
     tracker.write(tracker.issues[0].title, tracker.issues[0].body)
-    tracker.tell(judge_nights(20))
+    tracker.report(judge_nights(20))
     assert [one.is_open for one in tracker.issues] == [True, False]
     assert "has an older issue: #1" in tracker.issues[1].body
-    assert tracker.tell(judge_nights(20)).steps == ()
+    assert tracker.report(judge_nights(20)).steps == ()
 
 
 def test_another_history_closes_nothing() -> None:
     tracker = follow(Course(), 20)
     before = list(tracker.issues)
-    plan = tracker.tell(judge_nights(12, (Course(key=replace(KEY, system="mongodb"), at=10**6),)))
+    plan = tracker.report(judge_nights(12, (Course(key=replace(KEY, system="mongodb"), at=10**6),)))
     assert plan.steps == ()
     assert plan.unknown == (before[0].title,)
     assert tracker.issues == before

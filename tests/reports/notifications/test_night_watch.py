@@ -39,7 +39,7 @@ def see(*runs: NightRun, night_h: float | None = None, state: str = "active") ->
     night = (
         None
         if night_h is None
-        else ReportedNight(url="https://github.com/o/n/r/1", told_at=ago(night_h))
+        else ReportedNight(url="https://github.com/o/n/r/1", reported_at=ago(night_h))
     )
     return judge_nights(Sight(workflow="nightly.yml", state=state, runs=runs, night=night), NOW, 30)
 
@@ -80,10 +80,10 @@ def test_what_stands_in_the_way_is_told_apart(
 
 
 def test_a_queue_is_not_mistaken_for_a_failure() -> None:
-    told = "\n".join(map(str, see(made(3, 26, "queued"), night_h=60).remarks))
-    assert "is its host up" in told
-    assert "asked for 26 hours ago: https://github.com/o/n/actions/runs/3" in told
-    assert "told no night" not in told
+    reported = "\n".join(map(str, see(made(3, 26, "queued"), night_h=60).remarks))
+    assert "is its host up" in reported
+    assert "asked for 26 hours ago: https://github.com/o/n/actions/runs/3" in reported
+    assert "told no night" not in reported
 
 
 def test_no_text_becomes_a_mention() -> None:

@@ -37,9 +37,9 @@ def test_hostile_text_comes_over_and_is_escaped(tmp_path: Path) -> None:
     hostile = judge_nights(20, (hostile_course(),)).notices
     path.write_bytes(write_notifications([replace(one, advice=HOSTILE) for one in hostile], KNOWN))
     (found,) = read_notifications(path).notices
-    told = render_issue(found, scope="nightly")
-    assert "<script>" not in told
-    assert "@everyone" not in told
+    reported = render_issue(found, scope="nightly")
+    assert "<script>" not in reported
+    assert "@everyone" not in reported
 
 
 def spoil(key: str, value: Any) -> Callable[[dict[str, Any]], None]:  # noqa: ANN401  anything that JSON has

@@ -80,7 +80,7 @@ def test_hostile_and_endless_names_stay_within_limits_and_do_nothing() -> None:
     assert "&lt;!channel&gt;" in text
 
 
-def test_a_digest_tells_as_many_as_it_can_and_counts_the_rest() -> None:
+def test_a_digest_shows_as_many_as_it_can_and_counts_the_rest() -> None:
     one = IncidentEvent(kind=EventKind.NEW, title="It", notice=notice())
     text = check(render_digest(352 * [one], site_url=SITE))
     assert "352 incidents with news" in text

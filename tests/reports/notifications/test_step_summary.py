@@ -46,12 +46,12 @@ def test_without_anything_to_say_it_does_not_look_like_success() -> None:
     assert text.startswith("## ? Nothing has been measured yet.")
 
 
-def test_of_too_much_it_tells_as_much_as_fits_and_counts_the_rest() -> None:
+def test_of_too_much_it_shows_as_much_as_fits_and_counts_the_rest() -> None:
     things = [thing("ü" * 1900, number) for number in range(2000)]
     text = render_step_summary(REGRESSED, things)
     assert 0.98 * MOST_BYTES < len(text.encode()) <= MOST_BYTES
-    told = text.count("subject ")
-    assert f"…and {2000 - told:,} more that this summary has no room for" in text
+    reported = text.count("subject ")
+    assert f"…and {2000 - reported:,} more that this summary has no room for" in text
     assert "Needs attention: 2,000\n" in text
     assert "| ✕ Regressed | 1 |" in text
 

@@ -170,12 +170,12 @@ def test_canaries_are_compared_by_host(demo: Any) -> None:
     kinds = ("canary_cpu", "canary_memory", "canary_fsync")
     assert found == [("localhost", kind) for kind in kinds]
 
-    def tell(trial: Trial, name: str) -> list[str]:
+    def report(trial: Trial, name: str) -> list[str]:
         html = page_of(trial)
         row = html[html.index(f'<th scope="row">{name}') :].partition("</tr>")[0]
         return re.findall(r">([^<\s][^<]*)<", row)
 
-    assert tell(trial, "CPU canary")[2:] == [
+    assert report(trial, "CPU canary")[2:] == [
         "localhost",
         f"12.3{NBSP}ms ",
         "between 12.1 and 16.0",
@@ -183,9 +183,9 @@ def test_canaries_are_compared_by_host(demo: Any) -> None:
         "between 13.0 and 17.3",
         f"+8.0{NBSP}%",
     ]
-    assert "higher is better" in tell(trial, "Memory canary")
+    assert "higher is better" in report(trial, "Memory canary")
     first_only = tuple(one for one in trial.samples if one.phase != "canary-after")
-    assert tell(replace(trial, samples=first_only), "CPU canary")[-2:] == ["–", "–"]
+    assert report(replace(trial, samples=first_only), "CPU canary")[-2:] == ["–", "–"]
 
 
 def test_the_numbers_of_an_invalid_trial_stay_and_are_marked(demo: Any) -> None:

@@ -170,17 +170,17 @@ def test_each_line_of_the_headline_has_at_most_15_words(name: str) -> None:
 
 def test_a_reviewer_reads_it_in_ten_seconds() -> None:
     verdict = render_comment(REGRESSED).split("\n\n")[1].replace("\N{NO-BREAK SPACE}", " ")
-    told = "put-get-single: p99 +31.5 %, throughput −12.3 % with concurrent\\_writes 32 → 8."
-    assert verdict == f"**{told}**"
+    reported = "put-get-single: p99 +31.5 %, throughput −12.3 % with concurrent\\_writes 32 → 8."
+    assert verdict == f"**{reported}**"
     assert len(unfolded(render_comment(REGRESSED)).split()) <= 170
 
 
 def test_measures_that_share_a_name_are_told_apart() -> None:
     first = REGRESSED_RESULT.measures[0]
     read = replace(first, measure=replace(first.measure, operation="read"))
-    told = headline(made(replace(REGRESSED_RESULT, measures=(first, read))))
-    assert "write p99" in told
-    assert "read p99" in told
+    reported = headline(made(replace(REGRESSED_RESULT, measures=(first, read))))
+    assert "write p99" in reported
+    assert "read p99" in reported
 
 
 @pytest.mark.parametrize("length", [100, 10_000])
@@ -189,8 +189,8 @@ def test_whatever_names_are_long_the_headline_keeps_its_measure(length: int) -> 
     knob = KnobValues(
         path="systems/x: settings.seeds", key="seeds", before="a " * length, after="b " * length
     )
-    told = headline(made(REGRESSED_RESULT, knobs=(knob,)))
-    assert "p99 +31.5 %, throughput −12.3 % with seeds." in told
+    reported = headline(made(REGRESSED_RESULT, knobs=(knob,)))
+    assert "p99 +31.5 %, throughput −12.3 % with seeds." in reported
     spaced = replace(REGRESSED_RESULT, experiment="x " * length)
     ((_, text),) = list_headlines(made(spaced))
     assert len(text.split()) == 15
@@ -258,8 +258,8 @@ def test_one_changed_setting_is_named_with_both_values() -> None:
 
 
 def test_of_several_settings_the_one_that_does_it_is_named() -> None:
-    told = "put-get-single: p99 +31.5 %, throughput −12.3 % with concurrent_writes 32 → 8."
-    assert told in headline(ATTRIBUTED)
+    reported = "put-get-single: p99 +31.5 %, throughput −12.3 % with concurrent_writes 32 → 8."
+    assert reported in headline(ATTRIBUTED)
     unclear = tuple(
         replace(one, comparison=replace(one.comparison, outcome=Outcome.UNDECIDED))
         for one in ATTRIBUTED.attributions
@@ -271,8 +271,8 @@ def test_of_several_settings_the_one_that_does_it_is_named() -> None:
     few = render_comment(replace(ATTRIBUTED, attributions=unclear[:2]))
     assert "Leaving out any of the 2 tried is not shown to undo it." in few
     both = tuple(replace(one, comparison=REGRESSED_RESULT) for one in ATTRIBUTED.attributions[:2])
-    told = headline(replace(ATTRIBUTED, attributions=both))
-    assert "with concurrent_writes 32 → 8 and key_cache_size" in told
+    reported = headline(replace(ATTRIBUTED, attributions=both))
+    assert "with concurrent_writes 32 → 8 and key_cache_size" in reported
     three = tuple(replace(one, comparison=REGRESSED_RESULT) for one in ATTRIBUTED.attributions)
     all_of_them = replace(ATTRIBUTED, attributions=three)
     assert "with 3 of 3 changed settings." in headline(all_of_them)
@@ -287,7 +287,7 @@ def test_a_setting_that_was_not_tried_has_a_row_that_says_so() -> None:
     assert "with concurrent_writes 32 → 8." in headline(guilty)
 
 
-def test_what_cannot_be_told_never_looks_like_fine() -> None:
+def test_what_cannot_be_reported_never_looks_like_fine() -> None:
     for content in (UNDECIDED, UNCOMPARABLE, FAILED, PROBLEMS):
         assert "no action needed" not in render_comment(content)
     partly = replace(UNCHANGED, changes=(*UNCHANGED.changes, *UNCOMPARABLE.changes))
@@ -311,8 +311,8 @@ def test_a_failing_head_is_an_action_and_our_own_error_is_none_of_the_author() -
 
 def test_an_error_of_ours_takes_nothing_back_that_was_measured() -> None:
     assert SOME_PROBLEMS.outcome is Outcome.INVALID
-    told = headline(SOME_PROBLEMS)
-    assert told.startswith(
+    reported = headline(SOME_PROBLEMS)
+    assert reported.startswith(
         "Knickpoint error, part of it is not known: Knickpoint failed on another part"
     )
     assert "put-get-single of suite pull-request at 5.0.6 could" in render_comment(SOME_PROBLEMS)
@@ -323,8 +323,8 @@ def test_an_error_of_ours_takes_nothing_back_that_was_measured() -> None:
 
 
 def test_where_neither_side_runs_nobody_blames_the_change() -> None:
-    told = headline(NEITHER_RUNS)
-    assert told.startswith(
+    reported = headline(NEITHER_RUNS)
+    assert reported.startswith(
         "Invalid, nothing is known yet: put-get-single could not be judged: none of 8"
     )
     text = render_comment(NEITHER_RUNS)
@@ -347,8 +347,8 @@ def test_where_neither_side_runs_nobody_blames_the_change() -> None:
 
 def test_what_changed_and_was_not_compared_is_no_success_beside_a_success() -> None:
     assert SOME_UNCOMPARED.outcome is Outcome.UNDECIDED
-    told = headline(SOME_UNCOMPARED)
-    assert told.startswith(
+    reported = headline(SOME_UNCOMPARED)
+    assert reported.startswith(
         "Cannot tell, part of it is not known: 1 changed experiment could not be compared. put-get-"
         "single: unchanged with concurrent_writes 32 → 8"
     )
@@ -383,7 +383,7 @@ def test_a_command_that_is_not_one_of_ours_is_left_out_and_that_is_said(command:
     assert "A command is left out" in text
 
 
-def test_only_what_differs_between_the_sides_is_told_of_each() -> None:
+def test_only_what_differs_between_the_sides_is_reported_of_each() -> None:
     text = render_comment(REGRESSED)
     assert (
         "base → head: `default@a8f3c1d2e4b5` → `default@b91e77d0c3f2`; on both sides: `5.0.6`" in text
@@ -404,18 +404,18 @@ def test_a_few_settings_that_changed_together_are_seen_at_once() -> None:
 
 def test_a_regression_hides_neither_an_improvement_nor_an_error() -> None:
     assert "ycsb-b-single: throughput +14.2 %" in headline(MIXED)
-    told = headline(replace(REGRESSED, problems=PROBLEMS.problems))
-    assert told.startswith("Regressed, action needed: ")
-    assert "Knickpoint failed on another part; that is not this change." in told
+    reported = headline(replace(REGRESSED, problems=PROBLEMS.problems))
+    assert reported.startswith("Regressed, action needed: ")
+    assert "Knickpoint failed on another part; that is not this change." in reported
 
 
-def test_a_real_change_that_is_too_small_to_act_on_is_not_told_without_that() -> None:
+def test_a_real_change_that_is_too_small_to_act_on_is_not_reported_without_that() -> None:
     small = replace(REGRESSED_RESULT.measures[0], relevant_change=0.5)
-    told = headline(made(replace(REGRESSED_RESULT, measures=(small,))))
-    assert "+31.5 % (below the relevant 50 %)" in told
+    reported = headline(made(replace(REGRESSED_RESULT, measures=(small,))))
+    assert "+31.5 % (below the relevant 50 %)" in reported
 
 
-def test_sides_that_are_no_revisions_are_told_by_their_labels() -> None:
+def test_sides_that_are_no_revisions_are_reported_by_their_labels() -> None:
     content = replace(REGRESSED, base=None, head=None, changes=())
     text = render_comment(content)
     assert "| base 3f1c9a&#8203;27 → head b7e2d1&#8203;c0 |" in text
@@ -480,8 +480,10 @@ def test_no_number_of_a_file_makes_a_long_one_or_a_crash() -> None:
 def test_a_verdict_that_was_taken_back_for_lost_trials_says_so() -> None:
     reason = "3 of 6 trials of the candidate were lost to its server, and 0 of the other side"
     lost = made(replace(UNCHANGED_RESULT, outcome=Outcome.UNDECIDED, reason=reason))
-    told = headline(lost)
-    assert told.startswith("Undecided, not shown to be harmless: put-get-single: cannot tell, too many")
+    reported = headline(lost)
+    assert reported.startswith(
+        "Undecided, not shown to be harmless: put-get-single: cannot tell, too many"
+    )
     assert "> 3 of 6 trials of the candidate were lost to its server" in render_comment(lost)
     assert "too close to the border" not in render_comment(lost)
 
@@ -497,6 +499,6 @@ def test_too_few_trials_for_an_interval_promise_no_number() -> None:
 def test_a_step_of_a_bisection_claims_no_equivalence() -> None:
     reason = "throughput of write, saturation: like the known good end"
     step = replace(UNCHANGED.comparisons[0], purpose=Purpose.BISECTION, reason=reason)
-    told = headline(replace(UNCHANGED, base=None, head=None, changes=(), comparisons=(step,)))
-    assert "equivalent" not in told
-    assert "throughput of write, saturation: like the known good end." in told
+    reported = headline(replace(UNCHANGED, base=None, head=None, changes=(), comparisons=(step,)))
+    assert "equivalent" not in reported
+    assert "throughput of write, saturation: like the known good end." in reported

@@ -54,8 +54,8 @@ def message(
     )
 
 
-def written(told: Message, number: int = 1, author: str = US, **changes: bool) -> Existing:
-    return Existing(id=number, author=author, body=told.body, **changes)
+def written(reported: Message, number: int = 1, author: str = US, **changes: bool) -> Existing:
+    return Existing(id=number, author=author, body=reported.body, **changes)
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ def test_a_head_that_does_not_run_is_as_bad_as_a_regression() -> None:
         (tuple(map(str, range(500))), tuple(map(str, reversed(range(500)))), False),
     ],
 )
-def test_a_finding_that_was_not_told_yet_is_a_new_comment(
+def test_a_finding_that_was_not_reported_yet_is_a_new_comment(
     before: tuple[str, ...],
     after: tuple[str, ...],
     is_mailed: bool,  # noqa: FBT001
@@ -158,31 +158,33 @@ def test_what_somebody_minimised_is_not_edited() -> None:
 
 @pytest.mark.parametrize("outcome", Outcome)
 def test_first_comment_is_written_unless_nothing_changed(outcome: Outcome) -> None:
-    told = message(outcome)
+    reported = message(outcome)
     is_silent = outcome is Outcome.UNCHANGED
-    assert plan_comment([], told) == (() if is_silent else (Post(body=told.body),))
-    assert plan_comment([], told, always=True) == (Post(body=told.body),)
+    assert plan_comment([], reported) == (() if is_silent else (Post(body=reported.body),))
+    assert plan_comment([], reported, always=True) == (Post(body=reported.body),)
 
 
 def test_no_change_now_still_replaces_the_regression_of_before() -> None:
-    told = message(Outcome.UNCHANGED)
-    assert plan_comment([written(message(Outcome.REGRESSED))], told) == (Edit(id=1, body=told.body),)
+    reported = message(Outcome.UNCHANGED)
+    assert plan_comment([written(message(Outcome.REGRESSED))], reported) == (
+        Edit(id=1, body=reported.body),
+    )
 
 
 @pytest.mark.parametrize("outcome", Outcome)
-def test_told_again_changes_nothing(outcome: Outcome) -> None:
-    told = message(outcome)
-    assert plan_comment([written(told)], told, always=True) == ()
+def test_reported_again_changes_nothing(outcome: Outcome) -> None:
+    reported = message(outcome)
+    assert plan_comment([written(reported)], reported, always=True) == ()
 
 
 def test_of_several_the_newest_is_kept_and_the_others_are_minimised_once() -> None:
-    told = message(Outcome.REGRESSED)
+    reported = message(Outcome.REGRESSED)
     own = [
         written(message(Outcome.UNDECIDED), 1, is_minimised=True),
         written(message(Outcome.REGRESSED, "of another run"), 2),
-        written(told, 3),
+        written(reported, 3),
     ]
-    assert plan_comment(own, told) == (Minimise(id=2),)
+    assert plan_comment(own, reported) == (Minimise(id=2),)
     better = message(Outcome.UNCHANGED)
     assert plan_comment(own, better) == (Edit(id=3, body=better.body), Minimise(id=2))
 
@@ -198,18 +200,18 @@ def test_result_about_an_older_commit_says_so_and_never_replaces_one_about_the_h
 
 
 def test_comment_is_ours_only_with_marker_name_and_author() -> None:
-    told = message(Outcome.REGRESSED)
-    ours = written(told, 3)
+    reported = message(Outcome.REGRESSED)
+    ours = written(reported, 3)
     others = [
-        written(told, 1, author="mallory"),
-        written(told, 2, author="github-actions"),
-        written(dataclasses.replace(told, name="nightly"), 4),
-        Existing(id=5, author=US, body=f"Look at this:\n{told.body}"),
-        Existing(id=6, author=US, body=told.body.replace("state=regressed", "state=regressed x")),
-        Existing(id=7, author=US, body=told.body.replace("-->", "--> is the marker", 1)),
+        written(reported, 1, author="mallory"),
+        written(reported, 2, author="github-actions"),
+        written(dataclasses.replace(reported, name="nightly"), 4),
+        Existing(id=5, author=US, body=f"Look at this:\n{reported.body}"),
+        Existing(id=6, author=US, body=reported.body.replace("state=regressed", "state=regressed x")),
+        Existing(id=7, author=US, body=reported.body.replace("-->", "--> is the marker", 1)),
         Existing(id=9, author=US, body=""),
     ]
-    newer = written(told, 10)
+    newer = written(reported, 10)
     assert find_own([newer, ours, *others], "candidate", US) == (ours, newer)
 
 
@@ -244,8 +246,8 @@ CONCLUSIONS = {
 @pytest.mark.parametrize("situation", CONCLUSIONS)
 def test_check_says_what_it_came_to_in_its_title(situation: str) -> None:
     content, conclusion, title = CONCLUSIONS[situation]
-    told = message(content.outcome, render_comment(content))
-    check = conclude_check(content, told, "https://example.org/page")
+    reported = message(content.outcome, render_comment(content))
+    check = conclude_check(content, reported, "https://example.org/page")
     assert check.conclusion == conclusion
     assert check.title.startswith(title)
     assert check.title
@@ -256,9 +258,9 @@ def test_check_says_what_it_came_to_in_its_title(situation: str) -> None:
 @pytest.mark.parametrize("content", made_up.SITUATIONS.values(), ids=made_up.SITUATIONS)
 def test_all_that_can_be_said_fits(content: ComparisonFile) -> None:
     text = render_comment(content, site_url="https://e.org")
-    told = message(content.outcome, text, head=LATER, findings=find_findings(content))
-    check = conclude_check(content, told)
-    assert len(told.body) < 65_536
+    reported = message(content.outcome, text, head=LATER, findings=find_findings(content))
+    check = conclude_check(content, reported)
+    assert len(reported.body) < 65_536
     assert len(check.summary) <= 65_535
     assert len(check.title) <= 250
 

@@ -307,7 +307,7 @@ def test_where_a_site_has_no_stand_in_of_its_group_it_is_changed_file_by_file(
 
 
 @pytest.mark.parametrize("call", [1, 2])
-def test_a_disk_that_fails_after_the_exchange_is_told_and_the_directory_comes_back(
+def test_a_disk_that_fails_after_the_exchange_is_reported_and_the_directory_comes_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: int
 ) -> None:
     site, calls = tmp_path / "site", 0

@@ -74,7 +74,7 @@ def test_keeps_the_old_site_until_the_new_one_is_whole(tmp_path: Path) -> None:
 
 
 @both_ways
-def test_a_full_disk_is_told_in_a_sentence_and_the_old_site_stays(tmp_path: Path) -> None:
+def test_a_full_disk_is_reported_in_a_sentence_and_the_old_site_stays(tmp_path: Path) -> None:
     site = tmp_path / "site"
     write_site(site, [batch_of(SiteFile("index.html", b"old"))])
 
@@ -82,14 +82,16 @@ def test_a_full_disk_is_told_in_a_sentence_and_the_old_site_stays(tmp_path: Path
         yield batch_of(SiteFile("index.html", b"new"))
         raise OSError(errno.ENOSPC, "No space left on device", "index.html")
 
-    with pytest.raises(SiteError, match=r"No space left on device \(index.html\)\nMake room") as told:
+    with pytest.raises(
+        SiteError, match=r"No space left on device \(index.html\)\nMake room"
+    ) as reported:
         write_site(site, fill_the_disk())
-    assert str(site) in str(told.value)
+    assert str(site) in str(reported.value)
     assert snapshot(site)["index.html"] == b"old"
     assert list(tmp_path.iterdir()) == [site]
 
 
-def test_a_place_that_cannot_be_is_told_in_a_sentence(tmp_path: Path) -> None:
+def test_a_place_that_cannot_be_is_reported_in_a_sentence(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(SiteError, match="choose another place with --output"):
         write_site(tmp_path / "file" / "site", [batch_of(SiteFile("index.html", b""))])

@@ -50,20 +50,20 @@ def test_a_state_says_how_old_it_is_where_newer_nights_gave_no_valid_trial() -> 
     assert badge.symbol == "●"
 
 
-def test_settings_stand_in_place_of_hashes_wherever_an_incident_is_told() -> None:
+def test_settings_stand_in_place_of_hashes_wherever_an_incident_is_reported() -> None:
     nights, incident = regressed()
-    told = replace(incident, cause=Cause.CONFIGURATION, explanations=(CONFIG,))
+    reported = replace(incident, cause=Cause.CONFIGURATION, explanations=(CONFIG,))
     knobs = find_changed(CONFIG, ({"config": {"a": 1}}, {"config": {"a": "batch"}}))
     settings = {CONFIG: knobs}
     for said in (
-        describe_briefly(told, settings),
-        "".join(list_news([told], nights.heads, settings)),
-        say_explanation(CONFIG, told, settings),
+        describe_briefly(reported, settings),
+        "".join(list_news([reported], nights.heads, settings)),
+        say_explanation(CONFIG, reported, settings),
     ):
         assert "ttributed to a change of a: 1 → batch" in said
         assert "9596" not in said
     # Where nothing is known of them, a hash tells nobody anything.
-    assert say_explanation(CONFIG, told) == "attributed to a change of config default"
+    assert say_explanation(CONFIG, reported) == "attributed to a change of config default"
 
 
 def test_a_headline_is_what_a_user_would_say() -> None:

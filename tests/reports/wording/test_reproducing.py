@@ -62,14 +62,14 @@ def test_what_each_suite_measures_is_unchanged(
 
 
 @pytest.mark.parametrize("name", ["iot-write-512b-by-1000", "iot-write-512b", "iot-write-by-1000"])
-def test_a_changed_workload_is_told_by_the_file_that_there_is(
+def test_a_changed_workload_is_reported_by_the_file_that_there_is(
     contents: Contents, make_trial: MakeTrial, name: str
 ) -> None:
     head = make_trial(workload=Named(name=name, sha256="0"))
     assert "configs/workloads/iot-write.yaml" in list_changed(head, contents)
 
 
-def test_a_phase_that_was_scaled_down_tells_its_own_load(
+def test_a_phase_that_was_scaled_down_shows_its_own_load(
     catalog: Catalog, contents: Contents, make_trial: MakeTrial
 ) -> None:
     suite = catalog.suite("iot-small")

@@ -63,8 +63,8 @@ def test_a_series_begins_with_what_moved_how_sure_and_whether_it_matters(
 def test_a_change_of_the_configuration_is_said_at_once(
     fallen: JudgedSeries, incident: Incident
 ) -> None:
-    told = by_change([replace(incident, cause=Cause.CONFIGURATION)])
-    text = lead_series(fallen, told, SETTINGS).text
+    reported = by_change([replace(incident, cause=Cause.CONFIGURATION)])
+    text = lead_series(fallen, reported, SETTINGS).text
     assert text.endswith("No release lies between; the configuration changed there.")
 
 

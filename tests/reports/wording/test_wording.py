@@ -157,7 +157,7 @@ def test_the_caveat_of_an_unknown_testbed_is_doubt_not_silence() -> None:
     assert "compare these numbers only with themselves" in wording.caveat_words("gone", caveats)
 
 
-def test_no_state_is_told_by_colour_alone() -> None:
+def test_no_state_is_reported_by_colour_alone() -> None:
     for badges in (
         wording.OUTCOME_BADGES,
         wording.STATUS_BADGES,

@@ -1,4 +1,4 @@
-//! All that an engine process is told and answers: the JSON of `perf/load/spec.py`, field by field.
+//! All that an engine process is given and answers: the JSON of `perf/load/spec.py`, field by field.
 //!
 //! A field that is not known is refused, so that an engine of another version says so at once instead of
 //! measuring something else.

@@ -103,7 +103,7 @@ def test_each_mistake_has_its_sentence(root: Path, text: str, found: str) -> Non
     assert problems(root, text) == [found]
 
 
-def test_all_mistakes_are_told_at_once(root: Path) -> None:
+def test_all_mistakes_are_reported_at_once(root: Path) -> None:
     text = "access:\n  password_file: /x\n  password_env: AWS_SECRET_ACCESS_KEY\n"
     found = problems(root, f"{text}  tls: {{ca_file: /ca, key_file: /key}}")
     assert len(found) == 4

@@ -98,7 +98,7 @@ def problems(tmp_path: Path, text: str) -> list[str]:
         ),
     ],
 )
-def test_what_would_measure_nothing_is_told(tmp_path: Path, text: str, expected: str) -> None:
+def test_what_would_measure_nothing_is_reported(tmp_path: Path, text: str, expected: str) -> None:
     (said,) = problems(tmp_path, text)
     assert expected in said
 

@@ -44,7 +44,7 @@ def refuse(kind: str, text: str) -> tuple[str, ...]:
     return caught.value.problems
 
 
-def test_ycsb_tells_service_time_from_response_time() -> None:
+def test_ycsb_shows_service_time_from_response_time() -> None:
     run = read_sample("ycsb", "ycsb-new.txt")
     assert values(run, "all") == {("throughput", "mean"): 19876.35912095687}
     assert values(run, "read") == pytest.approx(
@@ -66,7 +66,7 @@ def test_ycsb_tells_service_time_from_response_time() -> None:
         }
     )
     assert {sample.operation for sample in run.samples} == {"all", "read", "update"}
-    assert run.told.workload == "workloada"
+    assert run.stated.workload == "workloada"
     settings = {fact.name: fact.value for fact in run.settings}
     assert settings["threads"] == "32"
     assert settings["ycsb"] == "0.17.0"
@@ -88,7 +88,7 @@ def test_ycsb_of_the_first_years_speaks_of_milliseconds_and_prints_buckets() -> 
         ("service_time", "p95"): 2.0,
         ("service_time", "p99"): 5.0,
     }
-    assert run.told.workload == "workloadc"
+    assert run.stated.workload == "workloadc"
 
 
 def test_ycsb_with_intended_times_only_calls_response_time_plainly() -> None:
@@ -165,8 +165,8 @@ def test_latte_has_service_times_of_cycles_and_requests() -> None:
     }
     assert values(run, "request")["throughput", "mean"] == 9963.14
     assert {sample.operation for sample in run.samples} == {"cycle", "request"}
-    assert (run.told.release, run.told.workload) == ("5.0.4", "read")
-    assert run.told.started_at == datetime(2026, 2, 14, 2, 0, 0, 512_000, UTC)
+    assert (run.stated.release, run.stated.workload) == ("5.0.4", "read")
+    assert run.stated.started_at == datetime(2026, 2, 14, 2, 0, 0, 512_000, UTC)
     assert {"rate", "threads", "connection.db"} <= {fact.name for fact in run.settings}
     assert "timestamp" not in {fact.name for fact in run.settings}
 
@@ -181,7 +181,7 @@ def test_tsbs_loads_rows_and_metrics() -> None:
     run = read_sample("tsbs", "tsbs-load.txt")
     assert values(run, "insert-metric", "load") == {("throughput", "mean"): 1186595.86}
     assert values(run, "insert-row", "load") == {("throughput", "mean"): 118659.59}
-    assert run.told.started_at == datetime.fromtimestamp(1770948010, UTC)
+    assert run.stated.started_at == datetime.fromtimestamp(1770948010, UTC)
     assert {fact.name: fact.value for fact in run.settings} == {"workers": "8"}
 
 
@@ -211,8 +211,8 @@ def test_pytest_benchmark_gives_durations() -> None:
     assert values(run, "tests/test_codec.py::test_encode") == pytest.approx(
         {("duration", "min"): 1.0421, ("duration", "p50"): 1.1003, ("duration", "mean"): 1.1204}
     )
-    assert run.told.release == "0c4bd1d6f0a1"
-    assert run.told.started_at == datetime(2026, 2, 14, 1, 30, 5, 221001, UTC)
+    assert run.stated.release == "0c4bd1d6f0a1"
+    assert run.stated.started_at == datetime(2026, 2, 14, 1, 30, 5, 221001, UTC)
     settings = {fact.name: fact.value for fact in run.settings}
     assert settings["release"] == "6.1.0-18-amd64"
     assert settings["cpu.flags"] == "avx, avx2"
@@ -236,7 +236,7 @@ def test_a_foreign_text_is_refused_by_each_format(kind: str) -> None:
         ("tsbs", "loaded 1 rows in 1sec with 1 workers (mean rate +Inf rows/sec)\n" * 2),
     ],
 )
-def test_all_bad_numbers_are_told_at_once_with_their_lines(kind: str, text: str) -> None:
+def test_all_bad_numbers_are_reported_at_once_with_their_lines(kind: str, text: str) -> None:
     problems = refuse(kind, text)
     assert len(problems) == 2
     assert all(problem.startswith("file, line ") for problem in problems)

@@ -51,7 +51,7 @@ def values(run: ForeignRun, operation: str) -> dict[tuple[str, str], float]:
     return {(s.metric, s.statistic): s.value for s in run.samples if s.operation == operation}
 
 
-def test_a_log_of_cassandra_stress_is_in_nanoseconds_and_tells_three_times() -> None:
+def test_a_log_of_cassandra_stress_is_in_nanoseconds_and_shows_three_times() -> None:
     run = read_sample("cassandra-stress.hdr")  # 200 values from 0 to 2 ms a second; 1 ms of waiting
     found = values(run, "write")
     assert found["service_time", "p50"] == pytest.approx(1.0, rel=2e-3)
@@ -63,9 +63,9 @@ def test_a_log_of_cassandra_stress_is_in_nanoseconds_and_tells_three_times() -> 
     assert [interval.start_s for interval in run.intervals] == [
         START_S + second for second in range(3) for _ in ("st", "rt", "wt")
     ]
-    assert run.told.started_at is not None
+    assert run.stated.started_at is not None
     assert run.finished_at is not None
-    assert run.told.started_at.timestamp() == START_S
+    assert run.stated.started_at.timestamp() == START_S
     assert run.finished_at.timestamp() == START_S + 3
 
 
@@ -99,7 +99,7 @@ def test_a_log_of_unknown_origin_needs_a_word() -> None:
     assert run.intervals[0].start_s == START_S + 7.0
 
 
-def test_empty_intervals_are_left_out_and_bad_lines_told() -> None:
+def test_empty_intervals_are_left_out_and_bad_lines_reported() -> None:
     lines = (make_line("W-st", 0.0, []), make_line("W-st", 1.0, [10**6]))
     assert len(read(make_log(*lines)).intervals) == 1
     bad = (make_line("W-st", 0.0, [1])[:40] + "\n", "not a line\n", "Tag=W-st,-1,1.0,1.0,HISTFAAAA\n")

@@ -27,14 +27,16 @@ def refuse(kind: str, text: str) -> tuple[str, ...]:
 
 def test_rows_of_one_time_are_one_run() -> None:
     runs = read("csv", (IMPORTS / "results.csv").read_text())
-    assert [(run.told.release, run.told.line, run.told.ordinal, len(run.samples)) for run in runs] == [
+    assert [
+        (run.stated.release, run.stated.line, run.stated.ordinal, len(run.samples)) for run in runs
+    ] == [
         ("5.0.4", "5.0", 4, 2),
         ("5.0.4", "5.0", 4, 2),
         ("5.0.5", "5.0", 5, 1),
     ]
     assert [run.samples[-1].value for run in runs] == [8.21, 8.05, 10190.0]
     assert [fact.value for run in runs for fact in run.settings] == ["6.1.0-17", "6.1.0-18", "6.1.0-18"]
-    assert runs[0].told.started_at == datetime(2026, 2, 13, 1, tzinfo=UTC)
+    assert runs[0].stated.started_at == datetime(2026, 2, 13, 1, tzinfo=UTC)
     assert len({run.identity for run in runs}) == 3
 
 
@@ -64,7 +66,7 @@ def test_a_mean_over_iterations_is_made_and_nothing_else() -> None:
     assert problem.startswith("file, line 1: duration p99 of all has iterations, but no value over all")
 
 
-def test_all_bad_rows_are_told_at_once_with_their_lines() -> None:
+def test_all_bad_rows_are_reported_at_once_with_their_lines() -> None:
     rows = (
         "2026-02-13T01:00:00Z,1,db,w,throughput,100,,,,ssd",
         "yesterday,1,db,w,throughput,100,,,,ssd",

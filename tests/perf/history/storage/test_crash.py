@@ -99,11 +99,11 @@ def expected(bundles: tuple[Path, ...], tmp_path: Path) -> str:
     "moment", [12, *(pytest.param(moment, marks=pytest.mark.slow) for moment in (1, 2, 6, 7, 18))]
 )
 def test_killed_inside_a_transaction(places: Places, expected: str, moment: int) -> None:
-    told = run_until_killed(APPEND, places, moment).splitlines()
+    reported = run_until_killed(APPEND, places, moment).splitlines()
     with open_history(places.history, read_only=True) as history:
         kept = {trial.id for trial in history.trials()}
         rows = history.query("SELECT DISTINCT trial_id FROM histograms").rows
-    assert kept == {line.removeprefix("appended ") for line in told}
+    assert kept == {line.removeprefix("appended ") for line in reported}
     assert {trial for (trial,) in rows} == kept
     append_all(places, silent)
     with open_history(places.history, read_only=True) as history:

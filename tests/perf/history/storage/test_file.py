@@ -91,7 +91,7 @@ def test_many_may_read_at_once_but_not_write(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("read_only", [True, False])
-def test_what_another_process_has_open_is_waited_for_and_that_is_told_once(
+def test_what_another_process_has_open_is_waited_for_and_that_is_reported_once(
     places: Places, capsys: pytest.CaptureFixture[str], *, read_only: bool
 ) -> None:
     file.create(places.history)
@@ -316,7 +316,7 @@ def test_the_write_ahead_log_of_an_old_file_never_reaches_a_new_one(
     assert log.stat().st_size > 0
     content = log.read_bytes()
 
-    rebuild(places.history, bundles, silent)
+    rebuild(places.history, bundles, silent, drops_lost=True)
     with open_history(places.history, read_only=True) as history:
         assert [trial.id for trial in history.trials()] == [place.name for place in bundles]
 
@@ -335,7 +335,7 @@ def test_the_write_ahead_log_of_an_old_file_never_reaches_a_new_one(
         "INSERT INTO load_steps SELECT trial_id, 0, 'a', 1, 1, 1, 1, 1, 'fine', '' FROM trials",
     ],
 )
-def test_rows_that_another_program_wrote_are_told_as_damage(
+def test_rows_that_another_program_wrote_are_reported_as_damage(
     places: Places, make_bundle: Callable[..., Path], change: str
 ) -> None:
     make_bundle()
@@ -386,7 +386,7 @@ def test_a_damaged_log_is_put_aside_by_one_process_and_no_live_one_by_another(
 
 
 @pytest.mark.slow
-def test_a_copy_of_a_history_that_cannot_be_opened_is_told_as_damage(
+def test_a_copy_of_a_history_that_cannot_be_opened_is_reported_as_damage(
     places: Places,
     bundles: tuple[Path, ...],
     make_bundle: Callable[..., Path],

@@ -123,7 +123,7 @@ def test_many_trials_are_moved_into_few_files(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     append_all(joined, silent)
-    assert len(lake.files()) == 1  # the schema's version, so that a bad path is told at once
+    assert len(lake.files()) == 1  # the schema's version, so that a bad path is reported at once
     monkeypatch.setattr(lake_module, "MOST_INLINED", 4)
     make_bundle(make_trial(id=TrialId("trial-9")))
     append_all(joined, silent)
@@ -339,7 +339,7 @@ def test_the_extra_is_named_where_it_is_missing(
         open_history(joined.history)
 
 
-def test_a_wrong_history_yaml_is_told_before_anything_else(places: Places) -> None:
+def test_a_wrong_history_yaml_is_reported_before_anything_else(places: Places) -> None:
     places.data.mkdir(parents=True)
     (places.data / "history.yaml").write_text("lab: Rack A\n", encoding="utf-8")
     with pytest.raises(ConfigError, match=r"(?s)history.yaml:1.*Rack A"):

@@ -1,4 +1,4 @@
-"""Several writers at once, killed at any moment: what was told as appended is there, and once."""
+"""Several writers at once, killed at any moment: what was reported as appended is there, and once."""
 
 import random
 import signal
@@ -66,10 +66,10 @@ class Writer:
     output: Path
     process: "subprocess.Popen[bytes] | None" = None
     kills: int = 0
-    told_before: int = 0
+    reported_before: int = 0
 
     def start(self) -> None:
-        self.told_before = len(self.told)
+        self.reported_before = len(self.reported)
         with self.output.open("ab") as output:
             command = [sys.executable, "-c", APPEND, str(self.places.data)]
             self.process = subprocess.Popen(command, cwd=ROOT, stdout=output, stderr=output)
@@ -78,7 +78,7 @@ class Writer:
         assert self.process is not None
         self.process.kill()
         # Only what hits a writer at its work counts, not while it starts.
-        if self.process.wait(60) == -signal.SIGKILL and len(self.told) > self.told_before:
+        if self.process.wait(60) == -signal.SIGKILL and len(self.reported) > self.reported_before:
             self.kills += 1
 
     @property
@@ -88,7 +88,7 @@ class Writer:
         return self.process.poll()
 
     @property
-    def told(self) -> list[str]:
+    def reported(self) -> list[str]:
         """The trials that it told as appended, in whole lines."""
         if not self.output.exists():
             return []
@@ -125,12 +125,12 @@ def expect_all(writers: list[Writer], path: Path) -> tuple[str, set[str]]:
 
 
 def check_told(history: History, writers: list[Writer], rows_per_trial: int) -> None:
-    """Check that all trials that were told are there, once and whole, at this moment."""
-    told = [trial for writer in writers for trial in writer.told]
+    """Check that all trials that were reported are there, once and whole, at this moment."""
+    reported = [trial for writer in writers for trial in writer.reported]
     rows = history.query("SELECT trial_id, count(*) FROM trials GROUP BY ALL").rows
     assert {count for _, count in rows} <= {1}
-    assert set(told) <= {trial for trial, _ in rows}
-    assert len(told) == len(set(told))
+    assert set(reported) <= {trial for trial, _ in rows}
+    assert len(reported) == len(set(reported))
     sql = "SELECT trial_id, count(*) FROM histograms GROUP BY ALL"
     assert {count for _, count in history.query(sql).rows} <= {rows_per_trial}
 
@@ -176,7 +176,7 @@ def test_writers_at_once_lose_nothing_and_double_nothing(
         writer.start()
     assert [writer.process.wait(60) for writer in writers if writer.process] == [0, 0, 0]
     digest, trials = expect_all(writers[:2], tmp_path / "alone.duckdb")
-    assert sorted(trial for writer in writers for trial in writer.told) == sorted(trials)
+    assert sorted(trial for writer in writers for trial in writer.reported) == sorted(trials)
     with open_history(writers[0].places.history, read_only=True) as history:
         assert history.tables_digest() == digest
 
@@ -232,7 +232,7 @@ def test_killed_at_a_chosen_moment(
     with open_history(writer.places.history, read_only=True) as history:
         check_told(history, [writer], rows_per_trial=18)
         kept = {trial.id for trial in history.trials()}
-    assert len(kept) == len(writer.told) + (moment == "after the commit")
+    assert len(kept) == len(writer.reported) + (moment == "after the commit")
     digest, _ = expect_all([writer], tmp_path / "alone.duckdb")
     append_all(writer.places, silent)
     with open_history(writer.places.history, read_only=True) as history:
@@ -270,7 +270,7 @@ def test_a_catalog_that_crashes_in_the_middle_of_an_append_keeps_nothing_of_it(
         assert history.tables_digest() == digest
 
 
-def test_a_catalog_that_is_down_is_told(
+def test_a_catalog_that_is_down_is_reported(
     make_lab: Callable[[str, int], Writer], lake: LakeOfLabs
 ) -> None:
     writer = make_lab("rack-a", 1)
@@ -322,7 +322,7 @@ def test_what_waits_for_no_writer_names_the_catalog_when_a_table_is_locked(
         assert lock.count_inlined() == 0
 
 
-def test_a_commit_that_does_not_end_is_told_and_keeps_no_one_else_from_writing(
+def test_a_commit_that_does_not_end_is_reported_and_keeps_no_one_else_from_writing(
     make_lab: Callable[[str, int], Writer], lake: LakeOfLabs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     writer = make_lab("rack-a", 1)

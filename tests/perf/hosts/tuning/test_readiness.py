@@ -29,22 +29,22 @@ class Lab:
 
     hosts: Mapping[str, ToyHost]
     deployment: Deployment
-    told: list[str]
+    reported: list[str]
 
     def declaring(self, **unavailable: str) -> "Lab":
         testbed = replace(self.deployment.testbed, tuning=Tuning(unavailable=unavailable))
-        return Lab(self.hosts, replace(self.deployment, testbed=testbed), self.told)
+        return Lab(self.hosts, replace(self.deployment, testbed=testbed), self.reported)
 
     @property
     def testbed(self) -> Testbed:
         return self.deployment.testbed
 
     def prove(self, profile: str) -> Proven:
-        return prove(self.deployment, profile, Path("/nowhere"), self.told.append)
+        return prove(self.deployment, profile, Path("/nowhere"), self.reported.append)
 
     def tune(self, profile: str | None = None) -> None:
         looks = look_at(list_machines(self.testbed, Path("/nowhere")), self.testbed, profile)
-        tune(looks, self.testbed, self.told.append)
+        tune(looks, self.testbed, self.reported.append)
 
     def refused(self, profile: str) -> str:
         before = {name: (host.settings(), host.marker) for name, host in self.hosts.items()}
@@ -80,7 +80,7 @@ def test_a_host_that_was_never_tuned_is_refused(lab: Lab) -> None:
 def test_tuning_says_each_change_and_repeats_without_any(lab: Lab) -> None:
     lab.tune("server")
     server, client = label(load_profile("server")), label(load_profile("client"))
-    assert lab.told == [
+    assert lab.reported == [
         f"db1: tuned to {server} (not tuned since it booted), 2 settings changed",
         "db1: clock: unsteady → steady",
         "db1: memory: 60 → 1",
@@ -90,9 +90,9 @@ def test_tuning_says_each_change_and_repeats_without_any(lab: Lab) -> None:
         f"load1: tuned to {client} (not tuned since it booted), 1 setting changed",
         "load1: clock: unsteady → steady",
     ]
-    lab.told.clear()
+    lab.reported.clear()
     lab.tune()
-    assert lab.told == [
+    assert lab.reported == [
         f"db1: is tuned to {server} already, nothing changed",
         f"db2: is tuned to {server} already, nothing changed",
         f"load1: is tuned to {client} already, nothing changed",
@@ -101,11 +101,11 @@ def test_tuning_says_each_change_and_repeats_without_any(lab: Lab) -> None:
 
 def test_tuning_mends_what_drifted(lab: Lab) -> None:
     lab.tune("server")
-    lab.told.clear()
+    lab.reported.clear()
     lab.hosts["load1"].write({"clock": "stopped"})
     lab.tune()
     client = label(load_profile("client"))
-    assert lab.told[2:] == [
+    assert lab.reported[2:] == [
         f"load1: tuned to {client} (had drifted), 1 setting changed",
         "load1: clock: stopped → steady",
     ]
@@ -126,17 +126,17 @@ def test_a_tuned_host_is_proven_with_one_command_and_named_in_the_trial(lab: Lab
 
 def test_another_release_switches_the_profile_and_back(lab: Lab) -> None:
     lab.tune("server")
-    lab.told.clear()
+    lab.reported.clear()
     proven = lab.prove("eager")
     assert lab.hosts["db2"].settings()["memory"] == "2"
-    assert "db2: memory: 1 → 2" in lab.told
+    assert "db2: memory: 1 → 2" in lab.reported
     assert Fact(host="db2", name="tuning", value=label(load_profile("eager"))) in proven.facts
-    assert not any(line.startswith("load1") for line in lab.told), "a client is never switched"
+    assert not any(line.startswith("load1") for line in lab.reported), "a client is never switched"
     lab.prove("server")
     assert lab.hosts["db2"].settings()["memory"] == "1"
 
 
-def test_every_drift_of_every_host_is_told_at_once_and_nothing_is_switched(lab: Lab) -> None:
+def test_every_drift_of_every_host_is_reported_at_once_and_nothing_is_switched(lab: Lab) -> None:
     lab.tune("server")
     lab.hosts["db1"].write({"memory": "60", "clock": "unsteady"})
     lab.hosts["load1"].write({"clock": "stopped"})

@@ -101,19 +101,19 @@ def make_session(request: pytest.FixtureRequest) -> type[DictSession]:
 class Kept:
     """What an engine would have written to its files; `told` is what MEASURE says, by stage."""
 
-    def __init__(self, told: Callable[[int], float | None] = lambda _: None) -> None:
+    def __init__(self, reported: Callable[[int], float | None] = lambda _: None) -> None:
         self.intervals: list[Interval] = []
         self.progress = ""
-        self.told = told
+        self.reported = reported
 
     def append(self, intervals: Sequence[Interval]) -> None:
         self.intervals += intervals
 
-    def tell(self, lines: str) -> None:
+    def report(self, lines: str) -> None:
         self.progress += lines
 
     def measure_at(self, place: int) -> float | None:
-        return self.told(place)
+        return self.reported(place)
 
     def timed(self, kind: str) -> Histogram:
         return merge([one for one in self.intervals if one.kind == kind])
@@ -267,7 +267,7 @@ def test_being_told_too_late_to_change_over_is_a_failure() -> None:
         offer(spec, DictSession(), kept)
 
 
-def test_being_told_after_having_begun_at_the_cap_is_a_failure() -> None:
+def test_being_reported_after_having_begun_at_the_cap_is_a_failure() -> None:
     began_s = time.time()
     kept = Kept(lambda _: began_s + 0.1 if time.time() > began_s + 0.4 else None)
     with pytest.raises(StepFailed, match="too late to change over"):
@@ -275,7 +275,7 @@ def test_being_told_after_having_begun_at_the_cap_is_a_failure() -> None:
 
 
 @pytest.mark.slow
-def test_progress_tells_each_whole_second_once() -> None:
+def test_progress_shows_each_whole_second_once() -> None:
     stages = (make_stage(cap_s=1.8), make_stage(cap_s=0.7))
     totals, kept, _ = offer(replace(make_spec(), stages=stages), DictSession())
     rows = [line.split(",") for line in kept.progress.splitlines()]

@@ -186,7 +186,7 @@ def test_warm_ups_of_a_phase_are_one_iteration() -> None:
     assert counted(recorder, 0)["attempted"] == 2
 
 
-def test_seconds_are_told_by_when_operations_ended_each_once() -> None:
+def test_seconds_are_reported_by_when_operations_ended_each_once() -> None:
     recorder = make_recorder()
     recorder.logs["write"].completed += (5.0, 5.0, 5.5, 5.6, 5.7, 5.75, 7.0, 7.0, 7.875)
     recorder.fold(horizon_s=7.5)

@@ -106,8 +106,8 @@ def test_a_part_has_times_and_nothing_else() -> None:
     assert totals(recorder, "update")[COMPLETED_IN_WINDOW] == 1
     assert {one.operation for one in intervals} == {"update", "update.read"}
     # Who decides when a warm-up ends counts whole operations only.
-    told = [line.split(",")[2] for line in recorder.report_seconds(3).splitlines()]
-    assert sum(map(int, told)) == 1
+    reported = [line.split(",")[2] for line in recorder.report_seconds(3).splitlines()]
+    assert sum(map(int, reported)) == 1
 
 
 def test_parts_are_noted_by_the_clock_of_the_load() -> None:

@@ -1,4 +1,4 @@
-"""What a reader is told of a load that is valid all the same: warm-ups at their cap, timeouts."""
+"""What a reader is said of a load that is valid all the same: warm-ups at their cap, timeouts."""
 
 from collections.abc import Callable
 from dataclasses import replace

@@ -46,7 +46,7 @@ WORKLOAD = Workload(
 STAGES = plan_stages(WORKLOAD)
 
 
-def tell(iteration: int, phase: str = "saturation", **values: int) -> list[Counter]:
+def report(iteration: int, phase: str = "saturation", **values: int) -> list[Counter]:
     return [
         Counter(phase=phase, operation="write", iteration=iteration, name=name, value=value)
         for name, value in values.items()
@@ -74,7 +74,7 @@ def samples(make_interval: Callable[..., Interval]) -> dict[tuple[str, str, int 
         counters=tuple(
             counter
             for iteration, value in enumerate((1000, 99, 101))
-            for counter in tell(iteration, completed_in_window=value)
+            for counter in report(iteration, completed_in_window=value)
         ),
     )
     found = find(summarize(WORKLOAD, STAGES, outcome))
@@ -105,7 +105,7 @@ def test_the_warm_up_is_in_no_sample(samples: dict[tuple[str, str, int | None], 
 
 def test_a_phase_in_which_nothing_completed_has_a_throughput_and_no_times() -> None:
     outcome = LoadOutcome(
-        counters=tuple(tell(1, completed_in_window=0, completed=0)),
+        counters=tuple(report(1, completed_in_window=0, completed=0)),
         results=(EngineResult(engine_index=0, counters=(), usages=(usage(1.0),)),),
     )
     made = summarize(replace(WORKLOAD, batch_rows=10), STAGES, outcome)
@@ -118,8 +118,8 @@ def test_a_phase_in_which_nothing_completed_has_a_throughput_and_no_times() -> N
 def test_operations_per_dollar_are_those_of_an_hour_at_saturation() -> None:
     def per_dollar(phase: str, price: float | None) -> dict[int | None, float]:
         counters = (
-            *tell(1, phase, completed_in_window=100),
-            *tell(2, phase, completed_in_window=140),
+            *report(1, phase, completed_in_window=100),
+            *report(2, phase, completed_in_window=140),
         )
         outcome = LoadOutcome(counters=counters)
         made = summarize(WORKLOAD, STAGES, outcome, price_per_hour_usd=price)
@@ -137,10 +137,10 @@ def test_no_load_gives_no_samples() -> None:
     assert summarize(WORKLOAD, STAGES, LoadOutcome()) == ()
 
 
-def test_lateness_is_told_of_open_loops_only(make_interval: Callable[..., Interval]) -> None:
+def test_lateness_is_reported_of_open_loops_only(make_interval: Callable[..., Interval]) -> None:
     def lateness(phase: str) -> dict[str, float]:
         interval = make_interval([100] * 60 + [1500] * 40, phase=phase, kind="send_lateness")
-        counters = tuple(tell(1, phase, completed_in_window=100))
+        counters = tuple(report(1, phase, completed_in_window=100))
         outcome = LoadOutcome(intervals=(interval,), counters=counters)
         made = summarize(WORKLOAD, STAGES, outcome)
         return {
@@ -166,7 +166,7 @@ def test_client_cpu_is_of_all_engines_per_completed_operation() -> None:
         )
         for index in range(2)
     )
-    counters = (*tell(1, completed_in_window=100), *tell(2, completed_in_window=300))
+    counters = (*report(1, completed_in_window=100), *report(2, completed_in_window=300))
     found = find(summarize(WORKLOAD, STAGES, LoadOutcome(counters=counters, results=results)))
     assert found["client_cpu", "mean", 1] == pytest.approx(400.0)
     assert found["client_cpu", "mean", 2] == pytest.approx(200.0)
@@ -174,7 +174,7 @@ def test_client_cpu_is_of_all_engines_per_completed_operation() -> None:
 
 
 def test_rows_are_counted_beside_batches() -> None:
-    counters = tuple(tell(1, completed_in_window=100, completed=110, rows=1100))
+    counters = tuple(report(1, completed_in_window=100, completed=110, rows=1100))
     outcome = LoadOutcome(counters=counters)
     found = find(summarize(replace(WORKLOAD, batch_rows=10), STAGES, outcome))
     assert found["throughput", "mean", None] == 50.0
@@ -182,12 +182,12 @@ def test_rows_are_counted_beside_batches() -> None:
     assert ("row_throughput", "mean", None) not in find(summarize(WORKLOAD, STAGES, outcome))
 
 
-def test_warm_ups_are_told_each_and_on_average() -> None:
+def test_warm_ups_are_reported_each_and_on_average() -> None:
     warm_ups = tuple(
         WarmedUp(phase=phase, duration_s=duration_s, is_steady=True)
         for phase, duration_s in (("saturation", 1.5), ("steady", 9.0), ("saturation", 2.5))
     )
-    counters = (*tell(1, completed_in_window=1), *tell(2, completed_in_window=1))
+    counters = (*report(1, completed_in_window=1), *report(2, completed_in_window=1))
     outcome = LoadOutcome(counters=counters, warm_ups=warm_ups)
     found = find(summarize(WORKLOAD, STAGES, outcome))
     assert {key[2]: value for key, value in found.items() if key[0] == "warm_up"} == {
@@ -221,7 +221,7 @@ def test_only_steps_of_a_ladder_that_held_have_samples() -> None:
         for phase in outcomes
     ]
     counters = tuple(
-        counter for phase in outcomes for counter in tell(1, phase, completed_in_window=100)
+        counter for phase in outcomes for counter in report(1, phase, completed_in_window=100)
     )
     steps = [step(phase, outcome) for phase, outcome in outcomes.items()]
     made = summarize(WORKLOAD, stages, LoadOutcome(counters=counters), steps)
@@ -240,7 +240,7 @@ def test_a_search_gives_its_answer_and_no_sample_of_its_steps() -> None:
     )
     phase = replace(WORKLOAD.measurements[0], name="sought", load=search)
     workload = replace(WORKLOAD, measurements=(phase,))
-    outcome = LoadOutcome(counters=tuple(tell(1, "sought-01", completed_in_window=100)))
+    outcome = LoadOutcome(counters=tuple(report(1, "sought-01", completed_in_window=100)))
     found = Found(estimate=410.0, lower=400.0, upper=420.0, text="t")
     steps = [step("sought-01", StepOutcome.HELD)]
     made = summarize(workload, plan_stages(workload), outcome, steps, [(phase, found)])
@@ -257,7 +257,8 @@ def test_a_search_gives_its_answer_and_no_sample_of_its_steps() -> None:
 
 def test_metrics_are_counted_beside_the_rows_of_a_load() -> None:
     counters = tuple(
-        replace(one, operation="load") for one in tell(1, completed_in_window=4, completed=4, rows=3600)
+        replace(one, operation="load")
+        for one in report(1, completed_in_window=4, completed=4, rows=3600)
     )
     workload = replace(WORKLOAD, operation=Operation.LOAD, batch_rows=900)
     found = find(summarize(workload, STAGES, LoadOutcome(counters=counters)))
@@ -269,7 +270,7 @@ def test_metrics_are_counted_beside_the_rows_of_a_load() -> None:
 def test_queries_have_times_and_no_throughput() -> None:
     counters = tuple(
         replace(one, operation="double-groupby-5")
-        for one in tell(1, completed_in_window=4, completed=4, rows=4)
+        for one in report(1, completed_in_window=4, completed=4, rows=4)
     )
     workload = replace(WORKLOAD, operation=Operation.DOUBLE_GROUPBY_5, batch_rows=900)
     found = find(summarize(workload, STAGES, LoadOutcome(counters=counters)))

@@ -149,16 +149,16 @@ class Answers:
 
 
 def test_only_a_run_that_cannot_tell_is_repeated(tmp_path: Path) -> None:
-    stand, told = Stand(directory=tmp_path), list[str]()
+    stand, reported = Stand(directory=tmp_path), list[str]()
 
     def run(*answers: tuple[SelftestFinding, ...]) -> CheckOutcome:
         scenario = Scenario(title="t", run=Answers(*answers))
-        return merge_outcomes(run_until_reported(scenario, stand, LoadProfile(), told.append))
+        return merge_outcomes(run_until_reported(scenario, stand, LoadProfile(), reported.append))
 
     assert run((UNSURE,), (FINE,)) is CheckOutcome.OK
     assert run((UNSURE,), (UNSURE,), (UNSURE,)) is CheckOutcome.CANNOT_TELL
     assert run((UNSURE, BAD), (FINE,)) is CheckOutcome.FAILED
-    assert len(told) == 2 + 3 + 1
+    assert len(reported) == 2 + 3 + 1
 
 
 @pytest.mark.parametrize("finding", [FINE, BAD, UNSURE], ids=lambda one: one.outcome.value)

@@ -34,7 +34,7 @@ Run = Callable[[Stand, LoadProfile], tuple[SelftestFinding, ...]]
 
 
 def _failures(run: Run, directory: Path, planted: set[str], *faults: str) -> set[str]:
-    """Run with these faults until all checks in `planted` are told; give those that failed."""
+    """Run with these faults until all checks in `planted` are reported; give those that failed."""
     stand = Stand(directory=directory, engine=(sys.executable, str(FAULTY), ",".join(faults)))
 
     def run_for_planted(stand: Stand, profile: LoadProfile) -> tuple[SelftestFinding, ...]:

@@ -80,7 +80,7 @@ def cluster(
     )
     ring = Cluster(
         release=release,
-        artifact=fetch(SYSTEM, release, tell=print),
+        artifact=fetch(SYSTEM, release, report=print),
         nodes=(node,),
         topology=Topology(name="one", description="one node", servers=1, replication_factor=1),
         testbed=make_testbed(jvm_options=("-XX:TieredStopAtLevel=1",)),
@@ -130,10 +130,10 @@ def test_reads_what_many_threads_wrote(cluster: Cluster) -> None:
 
 
 class Answers:
-    """Collects what is told later, until all of it has come."""
+    """Collects what is reported later, until all of it has come."""
 
     def __init__(self, expected: int) -> None:
-        self.told: dict[object, list[object]] = {}
+        self.reported: dict[object, list[object]] = {}
         self._left = expected
         self._all = threading.Event()
 
@@ -141,7 +141,7 @@ class Answers:
         """Return what takes the answer of one operation."""
 
         def done(answer: object, error: Exception | None) -> None:
-            self.told.setdefault(key, []).append(answer if error is None else error)
+            self.reported.setdefault(key, []).append(answer if error is None else error)
             self._left -= 1  # one thread calls: that of the driver's event loop
             if not self._left:
                 self._all.set()
@@ -149,9 +149,9 @@ class Answers:
         return done
 
     def wait(self) -> dict[object, list[object]]:
-        """Return all that was told."""
+        """Return all that was reported."""
         assert self._all.wait(30), f"{self._left} operations were never answered"
-        return self.told
+        return self.reported
 
 
 def test_answers_come_later_batches_are_whole_and_bytes_are_counted(cluster: Cluster) -> None:
@@ -169,7 +169,7 @@ def test_answers_come_later_batches_are_whole_and_bytes_are_counted(cluster: Clu
         }
         for device, batch in batches.items():
             session.write_soon(batch, written.of(device))
-        assert all(told == [None] for told in written.wait().values())
+        assert all(reported == [None] for reported in written.wait().values())
         found = Answers(300)
         for device in batches:
             session.read_latest_soon(device, 10, found.of(device))
@@ -210,8 +210,8 @@ def test_a_layout_is_what_the_server_says_of_the_table(
             "SELECT compaction FROM system_schema.tables "
             "WHERE keyspace_name = 'knickpoint' AND table_name = 'sensor_readings'"
         )
-    told = {key: value.rpartition(".")[2] for key, value in said[0].items()}
-    assert {key: told[key] for key in compaction} == compaction
+    reported = {key: value.rpartition(".")[2] for key, value in said[0].items()}
+    assert {key: reported[key] for key in compaction} == compaction
 
 
 def test_a_server_that_does_not_answer_is_a_timeout_for_each_operation(cluster: Cluster) -> None:
@@ -228,7 +228,7 @@ def test_a_server_that_does_not_answer_is_a_timeout_for_each_operation(cluster: 
             for number in range(25):
                 session.write_soon([reading(number)], late.of(("write", number)))
                 session.read_latest_soon("device-1", 3, late.of(("read", number)))
-            errors = [told for all_told in late.wait().values() for told in all_told]
+            errors = [reported for all_told in late.wait().values() for reported in all_told]
             with pytest.raises(DriverException) as alone:
                 session.write([reading(3)])
         finally:
@@ -272,7 +272,9 @@ def test_says_what_it_did_for_its_writes(cluster: Cluster) -> None:
 
 
 @pytest.mark.slow
-def test_a_killed_node_is_told_comes_back_stops_cleanly_and_leaves_nothing(cluster: Cluster) -> None:
+def test_a_killed_node_is_reported_comes_back_stops_cleanly_and_leaves_nothing(
+    cluster: Cluster,
+) -> None:
     (node,) = cluster.nodes
     target = SYSTEM.target(cluster, consistency="all", timeout_s=10.0)
     with SYSTEM.sessions.sensor(target) as session:

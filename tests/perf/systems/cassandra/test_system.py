@@ -1,4 +1,4 @@
-"""What Cassandra's nodes are told: releases in order, even tokens, the config, the command line."""
+"""What Cassandra's nodes are reported: releases in order, even tokens, the config, the command line."""
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence

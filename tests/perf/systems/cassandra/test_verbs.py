@@ -1,4 +1,4 @@
-"""Cassandra's verbs on nodes whose Java is a script: copies are verified, deaths are told at once."""
+"""Cassandra's verbs on nodes whose Java is a script: copies are verified, deaths noticed at once."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -133,7 +133,7 @@ def test_refuses_a_copy_that_arrived_damaged(
     assert not (tmp_path / "run" / "releases" / f"5.0.9-{SUM_OF_SUMS[:12]}").exists()
 
 
-def test_a_dead_node_is_told_at_once_with_the_end_of_its_log(
+def test_a_dead_node_is_reported_at_once_with_the_end_of_its_log(
     make_cluster: Callable[..., Cluster],
 ) -> None:
     cluster = make_cluster(LocalHost(), "echo 'Address already in use'; exit 3")

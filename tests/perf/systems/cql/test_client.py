@@ -1,4 +1,4 @@
-"""The edge of the CQL driver: what is asked, what is told later, and errors by kind."""
+"""The edge of the CQL driver: what is asked, what is reported later, and errors by kind."""
 
 from collections.abc import Callable, Sequence
 
@@ -80,34 +80,34 @@ def test_an_answer_may_come_later_and_is_given_once() -> None:
     reading = SensorReading(
         "d7", 1_700_000_000_123, (0.5, 1.5, 2.5, 3.5, 4.5, 5.5, 6.5, 7.5), b"\x00\xff"
     )
-    driver, told = Recorder(), []
+    driver, reported = Recorder(), []
     session = CqlSession(driver, TARGET)
     assert isinstance(session, AnswersLater)
 
     def done(answer: Sequence[SensorReading] | None, error: Exception | None) -> None:
-        told.append((answer, error))
+        reported.append((answer, error))
 
     session.write_soon([reading], done)
-    assert told == []
+    assert reported == []
     driver.answer(None)
     session.read_latest_soon("d7", 10, done)
     driver.answer([reading])
-    assert told == [(None, None), ((reading,), None)]
+    assert reported == [(None, None), ((reading,), None)]
     # Never in pages: a page would be taken for the whole answer.
     (select, _) = driver.asked[-1]
     assert isinstance(select, Prepared)
     assert select.fetch_size is None
 
 
-def test_what_fails_later_is_told_and_has_a_kind() -> None:
-    driver, told = Recorder(), []
+def test_what_fails_later_is_reported_and_has_a_kind() -> None:
+    driver, reported = Recorder(), []
     session = CqlSession(driver, TARGET)
     reading = SensorReading("d7", 1, (0.5, 1.5, 2.5, 3.5, 4.5, 5.5, 6.5, 7.5), b"")
 
     def done(answer: object, error: Exception | None) -> None:
         assert answer is None
         assert error is not None
-        told.append(session.classify(error))
+        reported.append(session.classify(error))
 
     session.write_soon([reading], done)
     driver.fail(OperationTimedOut())
@@ -115,7 +115,7 @@ def test_what_fails_later_is_told_and_has_a_kind() -> None:
     driver.fail(Unavailable("2 of 3"))
     driver.refuses = TypeError("cannot be bound")
     session.write_soon([reading], done)
-    assert told == ["timeouts", "error:unavailable", "error:TypeError"]
+    assert reported == ["timeouts", "error:unavailable", "error:TypeError"]
 
 
 @pytest.mark.parametrize(

@@ -103,23 +103,23 @@ def test_a_scan_goes_by_tokens_and_never_by_pages() -> None:
 
 
 def test_an_answer_may_come_later_and_is_given_once() -> None:
-    driver, told = Recorder(), []
+    driver, reported = Recorder(), []
     session = CqlKeyValueSession(driver, TARGET)
     assert isinstance(session, AnswersKeysLater)
 
     def done(answer: object, error: Exception | None) -> None:
-        told.append(answer if error is None else session.classify(error))
+        reported.append(answer if error is None else session.classify(error))
 
     session.insert_soon("k", (b"a", b"b", b"c"), done)
     session.update_soon("k", {1: b"x"}, done)
-    assert told == []
+    assert reported == []
     driver.answer(None)
     for rows in ([("a", "b", "c")], []):
         session.get_soon("k", done)
         driver.answer(rows)
     session.put_soon("k", (b"a", b"b", b"c"), done)
     driver.fail(OperationTimedOut())
-    assert told == [None, (b"a", b"b", b"c"), None, "timeouts"]
+    assert reported == [None, (b"a", b"b", b"c"), None, "timeouts"]
 
 
 def test_a_column_that_was_never_written_is_a_field_without_bytes() -> None:

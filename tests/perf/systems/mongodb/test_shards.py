@@ -1,4 +1,4 @@
-"""A sharded cluster of MongoDB: where servers go, what they are told, and in which order.
+"""A sharded cluster of MongoDB: where servers go, what they are reported, and in which order.
 
 Servers are scripts that keep to the manual: a member knows no set before replSetInitiate, a router no
 shard before addShard. What is asked of them is compared with the commands as they are documented.
@@ -120,7 +120,7 @@ class Member(Script):
 
 @dataclass(slots=True)
 class Router(Script):
-    """A router: it knows the shards that it was told of, and so do its equals."""
+    """A router: it knows the shards that it was notified of, and so do its equals."""
 
     shards: list[str] = field(default_factory=list)
 
@@ -270,7 +270,7 @@ def test_each_server_is_configured_for_its_role(
     assert servers["storage"]["wiredTiger"]["engineConfig"]["cacheSizeGB"] == 0.25
 
 
-def test_members_that_share_a_host_are_told_their_cache(deploy: Callable[..., Sharded]) -> None:
+def test_members_that_share_a_host_are_reported_their_cache(deploy: Callable[..., Sharded]) -> None:
     sharded = deploy(1, 1, 1, storage={"directoryPerDB": True})
     with pytest.raises(ConfigError, match=r"cacheSizeGB, which is for each of them"):
         _conf(sharded, "s1-router")

@@ -1,4 +1,4 @@
-"""What MongoDB's client and its checks say on the wire, against members that answer as told.
+"""What MongoDB's client and its checks say on the wire, against members that answer as reported.
 
 A member here is a script, not a server: it shows what would be asked of a real one, and how we take
 each answer.

@@ -5,11 +5,11 @@ import pytest
 from pydantic import JsonValue
 
 from perf.model.errors import ConfigError
-from perf.systems.null.behaviour import Behaviour, TimeLine, read_behaviour
+from perf.systems.null.behaviour import AnswerSchedule, Behaviour, read_behaviour
 
 
 def _due_ms(behaviour: Behaviour, arrivals_ms: Sequence[float]) -> list[float]:
-    line = TimeLine(behaviour)
+    line = AnswerSchedule(behaviour)
     return [round(line.decide(at_ms / 1000).due_s * 1000, 6) for at_ms in arrivals_ms]
 
 
@@ -18,13 +18,13 @@ def test_each_operation_takes_the_service_time() -> None:
 
 
 def test_each_nth_operation_is_slow() -> None:
-    told = Behaviour(service_time_ms=1, slow_every=3, slow_ms=20)
-    assert _due_ms(told, [0, 0, 0, 0, 0, 0]) == [1, 1, 20, 1, 1, 20]
+    reported = Behaviour(service_time_ms=1, slow_every=3, slow_ms=20)
+    assert _due_ms(reported, [0, 0, 0, 0, 0, 0]) == [1, 1, 20, 1, 1, 20]
 
 
 def test_slots_bound_the_capacity_exactly() -> None:
-    told = Behaviour(service_time_ms=2, slots=4)
-    due_ms = _due_ms(told, [0.0] * 4000)
+    reported = Behaviour(service_time_ms=2, slots=4)
+    due_ms = _due_ms(reported, [0.0] * 4000)
     assert due_ms[-1] == 4000 * 2 / 4
     assert due_ms[:5] == [2, 2, 2, 2, 4]
 
@@ -34,20 +34,20 @@ def test_a_slot_that_was_idle_starts_at_the_arrival() -> None:
 
 
 def test_nothing_is_answered_in_a_stall_that_counts_from_the_first_operation() -> None:
-    told = Behaviour(service_time_ms=1, stall_at_s=2, stall_s=0.5)
+    reported = Behaviour(service_time_ms=1, stall_at_s=2, stall_s=0.5)
     start = 10_000
     arrivals = [start, start + 1998, start + 1999, start + 2498, start + 2499]
-    assert [due - start for due in _due_ms(told, arrivals)] == [1, 1999, 2500, 2500, 2500]
+    assert [due - start for due in _due_ms(reported, arrivals)] == [1, 1999, 2500, 2500, 2500]
 
 
 def test_each_nth_operation_is_refused() -> None:
-    line = TimeLine(Behaviour(refuse_every=3))
+    line = AnswerSchedule(Behaviour(refuse_every=3))
     assert [line.decide(0.0).is_refused for _ in range(6)] == [False, False, True] * 2
 
 
 def test_each_nth_operation_is_never_answered_and_its_slot_is_free_all_the_same() -> None:
-    told = Behaviour(service_time_ms=2, slots=1, never_answer_every=2)
-    assert _due_ms(told, [0, 0, 0, 0]) == [2, math.inf, 6, math.inf]
+    reported = Behaviour(service_time_ms=2, slots=1, never_answer_every=2)
+    assert _due_ms(reported, [0, 0, 0, 0]) == [2, math.inf, 6, math.inf]
 
 
 def test_settings_become_a_behaviour() -> None:
@@ -55,7 +55,7 @@ def test_settings_become_a_behaviour() -> None:
     assert found == Behaviour(service_time_ms=2.0, slots=4)
 
 
-def test_all_problems_of_settings_are_told_at_once() -> None:
+def test_all_problems_of_settings_are_reported_at_once() -> None:
     wrong: dict[str, JsonValue] = {"service_time_ms": "2", "slots": 0, "colour": "red"}
     with pytest.raises(ConfigError) as refusal:
         read_behaviour(wrong, "null.yaml")

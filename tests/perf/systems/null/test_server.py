@@ -52,8 +52,8 @@ class Server:
 
     def __init__(self, directory: Path, settings: dict[str, Any]) -> None:
         self.record = directory / "record.bin"
-        told = {"address": ADDRESS, "record": str(self.record), "settings": settings}
-        (directory / "null.json").write_text(json.dumps(told))
+        reported = {"address": ADDRESS, "record": str(self.record), "settings": settings}
+        (directory / "null.json").write_text(json.dumps(reported))
         command = [sys.executable, "-m", "perf.systems.null.server", str(directory / "null.json")]
         self.process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
         self.session = _connect(self.process)

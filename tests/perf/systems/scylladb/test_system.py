@@ -181,7 +181,7 @@ def test_a_testbed_that_names_cores_decides_how_many(make_cluster: Callable[...,
         SYSTEM.configure(pinned.nodes[0], pinned)
 
 
-def test_what_is_known_of_the_disk_is_given_and_told(
+def test_what_is_known_of_the_disk_is_given_and_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make_cluster: Callable[..., Cluster]
 ) -> None:
     cluster = make_cluster()
@@ -259,7 +259,7 @@ def test_a_ring_that_is_not_whole_is_not_ready(serving: Callable[..., Cluster], 
 
 
 @pytest.mark.keeps("wrong-release-is-refused")
-def test_version_is_told_without_its_build(serving: Callable[..., Cluster]) -> None:
+def test_version_is_reported_without_its_build(serving: Callable[..., Cluster]) -> None:
     cluster = serving((("2025.4.2-0.20260116.64039588dbe6",),))
     assert SYSTEM.running_versions(cluster) == (("s1", "2025.4.2"), ("s2", "2025.4.2"))
 
@@ -307,7 +307,7 @@ def test_settled_means_no_compaction_runs_or_waits(
         SYSTEM.settle(cluster)
 
 
-def test_telemetry_tells_of_compactions(
+def test_telemetry_shows_of_compactions(
     api: dict[str, Any], make_cluster: Callable[..., Cluster]
 ) -> None:
     api["/compaction_manager/metrics/pending_tasks"] = 3
@@ -324,7 +324,7 @@ def test_an_api_that_lacks_what_is_asked_for_says_so(
         SYSTEM.settle(make_cluster())
 
 
-def test_no_api_is_told_with_its_node(
+def test_no_api_is_reported_with_its_node(
     monkeypatch: pytest.MonkeyPatch, make_cluster: Callable[..., Cluster]
 ) -> None:
     monkeypatch.setattr(scylladb, "API_PORT", 1)

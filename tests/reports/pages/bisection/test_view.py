@@ -23,7 +23,7 @@ def page(record: BisectionRecord) -> str:
 
 def test_the_answer_comes_first_and_every_probe_follows_in_order() -> None:
     html = page(RECORD)
-    told = [
+    reported = [
         "Regression found",
         "The regression came with one of 2.0.4 (could not be measured), 2.0.5 (after 2.0.3).",
         "2.0.7 does differ from 2.0.0",
@@ -34,7 +34,7 @@ def test_the_answer_comes_first_and_every_probe_follows_in_order() -> None:
         "25 trials measured in 29 min",
         "knickpoint bisect fake 2.0.0..2.0.7 --suite fake-short",
     ]
-    places = [html.index(text) for text in told]
+    places = [html.index(text) for text in reported]
     assert places == sorted(places)
     assert "a handicap was planted in this trial: &lt;slow&gt;" in html
     assert "These numbers say nothing." in html
@@ -68,8 +68,8 @@ def test_the_chart_has_all_releases_and_a_stake_for_each_that_was_probed() -> No
     chart = draw_probes(RECORD)
     assert chart is not None
     assert list(chart.places) == [f"2.0.{ordinal}" for ordinal in range(8)]
-    told = [probed.release.version for probed in chart.probes]
-    assert told == ["2.0.7", "2.0.3", "2.0.5"]  # 2.0.4 could not be measured
+    reported = [probed.release.version for probed in chart.probes]
+    assert reported == ["2.0.7", "2.0.3", "2.0.5"]  # 2.0.4 could not be measured
     bad, good = chart.y(-0.2), chart.y(0.004)
     assert good < chart.height / 2 < bad  # 20 % less lies below no change
     assert page(RECORD).count("<circle") == 3

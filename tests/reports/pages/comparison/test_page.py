@@ -41,7 +41,7 @@ def draw(result: ComparisonResult) -> TurnChart | None:
 
 
 def test_the_page_begins_with_the_verdict_and_whether_to_act() -> None:
-    told = (
+    reported = (
         "Regressed",
         (
             f"put-get-single: p99 +31.5{NBSP}%, throughput −12.3{NBSP}% with head b7e2d1c0 instead of "
@@ -54,7 +54,7 @@ def test_the_page_begins_with_the_verdict_and_whether_to_act() -> None:
         "Seed 7",
     )
     text = page_of(REGRESSED_RESULT)
-    order = [text.index(one) for one in told]
+    order = [text.index(one) for one in reported]
     assert order == sorted(order)
 
 
@@ -66,14 +66,14 @@ def test_a_database_that_does_not_start_is_quoted_and_leaves_no_empty_rows() -> 
 
 def test_trusted_measures_come_first_and_the_others_are_folded() -> None:
     text = page_of(REGRESSED_RESULT).partition("</details>")[2]  # after the caveat
-    told = (
+    reported = (
         '<th scope="row">p99 response time of write at steady load',
         '<th scope="row">Throughput of write at saturation',
         "<details>",
         '<th scope="row">p50 response time of write at steady load',
         "</details>",
     )
-    order = [text.index(one) for one in told]
+    order = [text.index(one) for one in reported]
     assert order == sorted(order)
 
 
@@ -124,12 +124,12 @@ def test_without_any_measure_the_page_says_so(content: object) -> None:
     assert "No action needed" not in text
 
 
-def test_what_cannot_be_told_is_not_fine_and_says_what_it_would_take() -> None:
+def test_what_cannot_be_reported_is_not_fine_and_says_what_it_would_take() -> None:
     text = page_of(UNDECIDED_RESULT)
     assert "<strong>Not shown to be harmless.</strong> About 57 trials of each side" in text
 
 
-def test_both_sides_are_told_and_what_differs_is_marked() -> None:
+def test_both_sides_are_reported_and_what_differs_is_marked() -> None:
     text = page_of(REGRESSED_RESULT)
     assert re.findall(r'<tr class="differs">\s*<th scope="row">(\w+) ', text) == ["Config"]
     assert '<td class="trial">default@a8f3c1d2e4b5</td>' in text

@@ -66,7 +66,7 @@ def test_any_place_will_do_for_temporary_files(
             assert writer.write_table("series", document)
 
 
-def test_what_duckdb_refuses_is_told_in_a_sentence() -> None:
+def test_what_duckdb_refuses_is_reported_in_a_sentence() -> None:
     with (
         pytest.raises(SiteError, match=r"the export cannot be written: .*; give room"),
         open_writer() as to,
@@ -123,12 +123,12 @@ def test_the_story_of_an_incident_can_be_followed_through_the_tables(files: Path
 def test_each_file_says_its_format_and_what_its_columns_mean(files: Path) -> None:
     for path in files.iterdir():
         table = path.stem.partition("-")[0]
-        told = dict(
+        reported = dict(
             ask(files, f"SELECT decode(key), decode(value) FROM parquet_kv_metadata('@{path.name}')")  # noqa: S608
         )
-        assert told.pop("knickpoint_format") == str(FORMAT)
-        assert list(told) == [one.name for one in list_columns(TABLES[table])]
-        assert all(told.values())
+        assert reported.pop("knickpoint_format") == str(FORMAT)
+        assert list(reported) == [one.name for one in list_columns(TABLES[table])]
+        assert all(reported.values())
 
 
 def test_equal_judgements_make_equal_files(nights: Nights) -> None:

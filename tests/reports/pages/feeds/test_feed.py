@@ -136,15 +136,15 @@ def test_a_feed_without_an_incident_is_valid_and_says_what_that_means(nights: Ni
 
 
 def test_hostile_names_stay_text(nights: Nights) -> None:
-    told = [replace(one, title=HOSTILE + HALF, summary=200 * HOSTILE) for one in nights.notices]
-    content = render_feed(told)
+    reported = [replace(one, title=HOSTILE + HALF, summary=200 * HOSTILE) for one in nights.notices]
+    content = render_feed(reported)
     feed = check_feed(content)
     assert b"<script" not in content
     assert not re.search("[\x00-\x08\x0b\x0c\x0e-\x1f\u202e]", "".join(feed.itertext()))
     assert any("<script>alert" in (one.text or "") for one in feed.iter(f"{ATOM}title"))
 
 
-def test_of_very_many_the_newest_are_told_and_the_rest_counted(nights: Nights) -> None:
+def test_of_very_many_the_newest_are_reported_and_the_rest_counted(nights: Nights) -> None:
     def shift(one: Notification, days: int) -> Notification:
         steps = tuple(replace(step, at=step.at + timedelta(days=days)) for step in one.steps)
         return replace(one, name=f"{days:08x}", steps=steps)

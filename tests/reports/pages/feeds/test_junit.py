@@ -57,7 +57,7 @@ def check(content: bytes) -> ET.Element:
     return root
 
 
-def test_each_outcome_has_its_form_and_what_cannot_be_told_never_passes() -> None:
+def test_each_outcome_has_its_form_and_what_cannot_be_reported_never_passes() -> None:
     courses = tuple(Course(key=replace(KEY, operation=f"op-{one}"), at=10**6) for one in Outcome)
     nights = judge_nights(12, courses)
     series = tuple(

@@ -97,9 +97,9 @@ def test_the_command_writes_the_summary_of_its_job(
 
 
 def test_what_needs_attention_begins_with_what_could_not_be_measured(context: SiteContext) -> None:
-    told = [one.badge.word for one in elsewhere.list_attention(context)]
-    assert told[:3] == ["Failed", "Invalid", "Missing"]
-    assert "Regressed" in told[3:]
+    reported = [one.badge.word for one in elsewhere.list_attention(context)]
+    assert reported[:3] == ["Failed", "Invalid", "Missing"]
+    assert "Regressed" in reported[3:]
 
 
 def test_every_page_names_the_feed() -> None:

@@ -67,12 +67,12 @@ def write_throughput(demo: Any) -> JudgedSeries:
 
 
 def test_an_incident_is_one_row_whatever_moved_with_it(demo: Any, by_id: dict[TrialId, Trial]) -> None:
-    told = demo.judgement.incidents[0]
+    reported = demo.judgement.incidents[0]
     row = view_incidents(demo.judgement.incidents, by_id)[0]
     assert row.subject == "cassandra-sensor-write: throughput of write at saturation"
     assert (row.badge.word, row.is_faded) == ("Regressed", False)
     assert [badge.word for badge in row.more] == ["Confirmed · database · still there"]
-    others = len({change.series.key for change in told.changes}) - 1
+    others = len({change.series.key for change in reported.changes}) - 1
     assert others > 1
     assert f"5.0.2 → 5.0.3; {others} further series moved with it." in row.text
     assert "May explain it too: JVM of node-1, 17.0.1 → <17.0.2>." in row.text
@@ -80,7 +80,7 @@ def test_an_incident_is_one_row_whatever_moved_with_it(demo: Any, by_id: dict[Tr
     assert "canary" not in row.text  # it did not move
 
 
-def test_what_the_testbed_did_is_told_with_its_evidence_and_whoever_decided(demo: Any) -> None:
+def test_what_the_testbed_did_is_reported_with_its_evidence_and_whoever_decided(demo: Any) -> None:
     _, of_testbed = demo.judgement.incidents
     assert show(demo)["decided"] == ()  # it was mended
     (row,) = show(demo, incidents=(replace(of_testbed, mended_by=()),))["decided"]
@@ -100,7 +100,7 @@ def test_all_incidents_are_listed_news_first(demo: Any, by_id: dict[TrialId, Tri
     assert len(tuple(list_news(demo.judgement.incidents, by_id))) == 1
 
 
-def test_a_withdrawn_alert_is_told_for_a_week_and_kept_on_its_page(
+def test_a_withdrawn_alert_is_reported_for_a_week_and_kept_on_its_page(
     demo: Any, by_id: dict[TrialId, Trial]
 ) -> None:
     (row,) = show(demo)["withdrawn"]
@@ -117,7 +117,7 @@ def test_a_withdrawn_alert_is_told_for_a_week_and_kept_on_its_page(
     assert len(look(long_ago, by_id, demo).withdrawn) == 1
 
 
-def test_an_expired_triage_is_told(demo: Any) -> None:
+def test_an_expired_triage_is_reported(demo: Any) -> None:
     today = demo.now.date()
     expired = replace(TRIAGED, expires=today - timedelta(days=1))
     entries = (TRIAGED, replace(TRIAGED, name="last-day", expires=today), expired)
@@ -133,23 +133,23 @@ def test_beside_the_verdict_stands_what_it_could_not_have_seen(demo: Any) -> Non
     assert {view_sensitivity(one).brief for one in group.series} == {f"≥{NBSP}4.12{NBSP}%"}
 
 
-def test_a_series_tells_its_noise_floor_and_what_nights_confirm(demo: Any) -> None:
+def test_a_series_shows_its_noise_floor_and_what_nights_confirm(demo: Any) -> None:
     one = write_throughput(demo)
-    told = view_sensitivity(one)
-    assert told.floor == f"1.86{NBSP}%"  # of its newest level; the series as a whole has 1.53 %
-    assert re.findall(rf"[\d.]+(?={NBSP}%)", told.text) == [
+    reported = view_sensitivity(one)
+    assert reported.floor == f"1.86{NBSP}%"  # of its newest level; the series as a whole has 1.53 %
+    assert re.findall(rf"[\d.]+(?={NBSP}%)", reported.text) == [
         "1.86",
         "4.12",
         "2.51",
     ]  # one night confirms nothing
-    assert [(row.nights, row.relative) for row in told.rows] == [
+    assert [(row.nights, row.relative) for row in reported.rows] == [
         ("3 nights", f"≥{NBSP}4.12{NBSP}%"),
         ("10 nights", f"≥{NBSP}2.51{NBSP}%"),
     ]
-    assert told.rows[0].absolute == f"≥ 149{NBSP}ops/s"
+    assert reported.rows[0].absolute == f"≥ 149{NBSP}ops/s"
 
 
-def test_a_newest_level_that_scatters_more_than_the_series_is_told(
+def test_a_newest_level_that_scatters_more_than_the_series_is_reported(
     demo: Any, by_id: dict[TrialId, Trial]
 ) -> None:
     one = write_throughput(demo)
@@ -164,16 +164,19 @@ def test_a_newest_level_that_scatters_more_than_the_series_is_told(
     wild = replace(one, series=replace(one.series, points=tuple(points)))
     assert wild.newest_noise is not None
     assert wild.newest_noise.deviation > 5 * one.noise.deviation
-    told = view_sensitivity(wild)
-    assert told.floor == f"25.1{NBSP}%"
-    assert re.findall(rf"[\d.]+(?={NBSP}%)", told.text)[:2] == ["25.1", "1.53"]  # its own, and of all
-    assert f"{one.noise.points} points" in told.text
+    reported = view_sensitivity(wild)
+    assert reported.floor == f"25.1{NBSP}%"
+    assert re.findall(rf"[\d.]+(?={NBSP}%)", reported.text)[:2] == [
+        "25.1",
+        "1.53",
+    ]  # its own, and of all
+    assert f"{one.noise.points} points" in reported.text
     before, after = look(wild, by_id, demo).segments
     assert after.high - after.low == pytest.approx(2 * wild.newest_noise.deviation)
     assert before.high - before.low < (after.high - after.low) / 3
 
 
-def test_one_level_is_told_and_drawn(demo: Any, by_id: dict[TrialId, Trial]) -> None:
+def test_one_level_is_reported_and_drawn(demo: Any, by_id: dict[TrialId, Trial]) -> None:
     one = write_throughput(demo)
     change = replace(one.change_points[0], before=3650.0, after=3210.0)  # outliers pulled in
     page = look(replace(one, change_points=(change,)), by_id, demo)
@@ -181,7 +184,7 @@ def test_one_level_is_told_and_drawn(demo: Any, by_id: dict[TrialId, Trial]) -> 
     assert f"The newest level is {page.changes[0].after}." in page.in_words
 
 
-def test_what_no_noise_tells_is_said_to_be_unknown(demo: Any) -> None:
+def test_what_no_noise_shows_is_said_to_be_unknown(demo: Any) -> None:
     one = replace(demo.judgement.series[0], noise=None, detectable=())
     assert "is not known" in view_sensitivity(one).text
     assert "not known yet" in summarize_sensitivity([one])
@@ -209,7 +212,7 @@ def test_significant_and_relevant_are_told_apart(demo: Any, by_id: dict[TrialId,
     )
 
 
-def test_an_incident_page_tells_the_story_from_change_to_fix(demo: Any) -> None:
+def test_an_incident_page_shows_the_story_from_change_to_fix(demo: Any) -> None:
     first, second = (page(demo, incident) for incident in demo.judgement.incidents)
     assert first["deciding"].startswith("knickpoint triage add a1b2c3d4 --state ")
     assert [event.what for event in first["timeline"]] == [
@@ -230,22 +233,22 @@ def test_an_incident_page_tells_the_story_from_change_to_fix(demo: Any) -> None:
     assert len(first["members"]) == len(demo.judgement.incidents[0].changes)
 
 
-def test_the_story_names_the_nights_that_told_it(demo: Any) -> None:
+def test_the_story_names_the_nights_that_reported_it(demo: Any) -> None:
     incident = demo.judgement.incidents[0]
     (alert,) = (alert for one in demo.judgement.series for alert in one.alerts)
     seen = replace(
         alert, index=16, earliest=15, latest=17, rises=False, confirmed_at=5, withdrawn_at=None
     )
     lead = write_throughput(demo)
-    told = {lead.series.key: replace(lead, alerts=(seen,))}
-    view = show_incident(incident, told, {trial.id: trial for trial in demo.trials}, {})
+    reported = {lead.series.key: replace(lead, alerts=(seen,))}
+    view = show_incident(incident, reported, {trial.id: trial for trial in demo.trials}, {})
     assert [(event.when, event.what) for event in view["timeline"][1:]] == [
         (night(5), "Reported as suspected"),
         (night(6), "Reported as confirmed"),
     ]
 
 
-def test_what_the_first_night_replayed_saw_is_not_told_as_of_that_night(
+def test_what_the_first_night_replayed_saw_is_not_reported_as_of_that_night(
     demo: Any, by_id: dict[TrialId, Trial]
 ) -> None:
     (withdrawn,) = (alert for one in demo.judgement.series for alert in one.alerts)
@@ -256,12 +259,12 @@ def test_what_the_first_night_replayed_saw_is_not_told_as_of_that_night(
     seen = replace(
         withdrawn, index=16, earliest=15, latest=17, rises=False, confirmed_at=4, withdrawn_at=None
     )
-    told = {lead.series.key: replace(lead, series=long, alerts=(seen,))}
-    view = show_incident(incident, told, by_id, {})
+    reported = {lead.series.key: replace(lead, series=long, alerts=(seen,))}
+    view = show_incident(incident, reported, by_id, {})
     assert not [event for event in view["timeline"] if event.what.startswith("Told")]
     gone = replace(seen, confirmed_at=None, withdrawn_at=6)
     (row,) = look(replace(lead, series=long, alerts=(gone,)), by_id, demo).withdrawn
-    assert row.told == f"by night 5{NBSP}Feb{NBSP}2026{NBSP}#1"
+    assert row.reported == f"by night 5{NBSP}Feb{NBSP}2026{NBSP}#1"
 
 
 def test_a_series_of_one_release_speaks_of_nights(demo: Any, by_id: dict[TrialId, Trial]) -> None:
@@ -326,13 +329,13 @@ def test_an_incident_of_a_change_is_found_by_series_and_place(
     assert TRIAGED.expires == date(2026, 4, 1)
 
 
-def test_no_step_is_said_only_where_one_could_have_been_told(demo: Any) -> None:
+def test_no_step_is_said_only_where_one_could_have_been_reported(demo: Any) -> None:
     one = write_throughput(demo)
     still = replace(one, change_points=())
     key = replace(one.series.key, config="sentinel")
     few = replace(still, series=replace(still.series, key=key, points=still.series.points[:6]))
     judgement = replace(demo.judgement, watched=(still, few), incidents=())
-    told = [step_badge(one, SETTINGS).word for one in judgement.watched]
-    assert told == ["No step", "Too few points"]
+    reported = [step_badge(one, SETTINGS).word for one in judgement.watched]
+    assert reported == ["No step", "Too few points"]
     said = summarize_testbed(judgement, SETTINGS)
     assert said.endswith("a step was seen in 0 of them, and 1 has too few points to tell.")

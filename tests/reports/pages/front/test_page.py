@@ -133,7 +133,7 @@ def test_a_row_says_what_changed_how_sure_and_what_to_do(index: dict[str, Any]) 
     assert "but not its size" not in html
 
 
-def test_a_confirmed_change_whose_interval_holds_0_is_told_as_one(index: dict[str, Any]) -> None:
+def test_a_confirmed_change_whose_interval_holds_0_is_reported_as_one(index: dict[str, Any]) -> None:
     (row,) = index["attention"]
     change = row.lead.change
     wide = replace(row.lead, interval=replace(row.lead.interval, low=-0.3, high=0.04))
@@ -314,8 +314,8 @@ def test_each_experiment_is_fresh_stale_or_has_never_been(make_trial: Callable[.
         measure("failing", 7, TrialStatus.FAILED),
     ]
     now = MONDAY + 8 * DAY
-    told = view_freshness(trials, ("planned",), now, every_nights={"sentinel": 5})
-    assert {name: one.badge.word for name, one in told.items()} == {
+    reported = view_freshness(trials, ("planned",), now, every_nights={"sentinel": 5})
+    assert {name: one.badge.word for name, one in reported.items()} == {
         "failing": "Never",
         "nightly": "Fresh",
         "planned": "Never",
@@ -323,7 +323,7 @@ def test_each_experiment_is_fresh_stale_or_has_never_been(make_trial: Callable[.
         "stopped": "Stale",
         "weekly": "Fresh",
     }
-    assert told["stopped"].text == (
+    assert reported["stopped"].text == (
         "The newest completed trial is 3 days old; by its rhythm, 36 hours is late."
     )
 
@@ -351,7 +351,7 @@ def test_a_history_without_a_completed_trial_never_looks_fine(
     assert (line.verdict.word, line.freshness and line.freshness.badge.word) == ("No series", "Never")
 
 
-def test_trials_that_took_turns_are_told_by_their_comparison_alone(
+def test_trials_that_took_turns_are_reported_by_their_comparison_alone(
     context: SiteContext, make_trial: Callable[..., Trial]
 ) -> None:
     spoilt = {"purpose": Purpose.COMPARISON, "status": TrialStatus.INVALID, "samples": ()}
@@ -400,7 +400,7 @@ REASONS = {
 
 
 @pytest.mark.parametrize("kind", REASONS)
-def test_an_invalid_trial_is_told_by_its_first_reason_in_full(
+def test_an_invalid_trial_is_reported_by_its_first_reason_in_full(
     context: SiteContext, make_trial: Callable[..., Trial], kind: str
 ) -> None:
     reasons = (Reason(kind=kind, text=REASONS[kind]), Reason(kind="other", text="one more"))

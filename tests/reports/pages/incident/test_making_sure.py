@@ -77,9 +77,11 @@ def test_what_was_not_measured_in_turns_is_said_with_the_command(demo: Any, inci
     )
 
 
-def test_trials_in_turns_are_told_beside_the_nights(demo: Any, incident: Incident) -> None:
-    told = replace(incident, question=None, replies=((incident.lead, reply(incident, agrees=True)),))
-    view = page(demo, told)
+def test_trials_in_turns_are_reported_beside_the_nights(demo: Any, incident: Incident) -> None:
+    reported = replace(
+        incident, question=None, replies=((incident.lead, reply(incident, agrees=True)),)
+    )
+    view = page(demo, reported)
     html = render(view)
     assert "</span>Agrees</span>" in html
     for cell in (f"−12.0{NBSP}%", f"−14.1{NBSP}% to −9.9{NBSP}%", "6 and 5"):
@@ -89,7 +91,7 @@ def test_trials_in_turns_are_told_beside_the_nights(demo: Any, incident: Inciden
     assert view["timeline"][-1].page == "comparison/cmp-2026-03-08-1.html"
     assert '<th scope="row"><a href="../comparison/cmp-2026-03-08-1.html">' in html
     assert "6 and 5 interleaved trials (2026-03-08) differ by −12.0" in "".join(
-        list_news([told], demo.context().heads)
+        list_news([reported], demo.context().heads)
     )
 
 
@@ -99,8 +101,8 @@ def test_trials_in_turns_are_told_beside_the_nights(demo: Any, incident: Inciden
 def test_each_answer_has_its_word(
     demo: Any, incident: Incident, *, agrees: bool | None, word: str
 ) -> None:
-    told = replace(incident, replies=((incident.lead, reply(incident, agrees=agrees)),))
-    assert f"</span>{word}</span></td>" in render(page(demo, told))
+    reported = replace(incident, replies=((incident.lead, reply(incident, agrees=agrees)),))
+    assert f"</span>{word}</span></td>" in render(page(demo, reported))
 
 
 def test_within_one_release_only_nights_can_tell(demo: Any, incident: Incident) -> None:
@@ -148,11 +150,11 @@ def culprit(incident: Incident) -> BisectionRecord:
 
 def test_the_page_shows_the_culprit_and_both_kinds_of_evidence(demo: Any, incident: Incident) -> None:
     record = culprit(incident)
-    told = replace(incident, replies=((incident.lead, reply(incident, agrees=None)),))
-    view = page(demo, told, record, replace(record, id="other", experiment="another"))
+    reported = replace(incident, replies=((incident.lead, reply(incident, agrees=None)),))
+    view = page(demo, reported, record, replace(record, id="other", experiment="another"))
     ((_, state, _),) = view["origins"]
     assert state.word == "Found"
-    begun = page(demo, told, replace(record, found=None))
+    begun = page(demo, reported, replace(record, found=None))
     assert [state.word for _, state, _ in begun["origins"]] == ["Not finished"]
     assert (
         "Not over yet: 0 probes are done. The same command goes on, and what was measured counts."

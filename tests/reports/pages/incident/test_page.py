@@ -79,11 +79,11 @@ def test_the_chart_shows_both_sides_of_the_change_and_each_level(demo: Any, inci
     assert chart is not None
     assert [place for place, _ in chart.points] == [*range(len(lead.series.points))]
     assert [level for *_, level in chart.levels] == [lead.before, lead.after]
-    # What is told is what is drawn: a level has outliers pulled in, a plain mean has not.
-    told = replace(lead, after=lead.after / 2)
-    drawn = draw_change(told, (told,))
+    # What is reported is what is drawn: a level has outliers pulled in, a plain mean has not.
+    reported = replace(lead, after=lead.after / 2)
+    drawn = draw_change(reported, (reported,))
     assert drawn is not None
-    assert drawn.y.low == pytest.approx(told.after)
+    assert drawn.y.low == pytest.approx(reported.after)
     html = text(page(demo, incident))
     assert html.count('class="before"') == lead.index
     assert 'role="img" aria-label="Throughput of write at saturation, higher is better' in html
@@ -100,7 +100,9 @@ def test_a_long_series_is_cut_to_what_lies_around_the_change(incident: Incident)
     assert (chart.first, chart.last) == (80, 159)
 
 
-def test_what_was_told_taken_back_and_decided_is_in_the_story(demo: Any, incident: Incident) -> None:
+def test_what_was_reported_taken_back_and_decided_is_in_the_story(
+    demo: Any, incident: Incident
+) -> None:
     lead = incident.lead
     judged = {one.series.key: one for one in demo.judgement.series}
     alert = Alert(
@@ -116,9 +118,9 @@ def test_what_was_told_taken_back_and_decided_is_in_the_story(demo: Any, inciden
     )
     own = replace(judged[lead.series.key], alerts=(alert,))
     of_testbed = demo.judgement.incidents[1]
-    told = replace(incident, triage=of_testbed.triage)
+    reported = replace(incident, triage=of_testbed.triage)
     by_id = {trial.id: trial for trial in demo.trials}
-    view = show_incident(told, judged | {lead.series.key: own}, by_id, {})
+    view = show_incident(reported, judged | {lead.series.key: own}, by_id, {})
     said = [event.what for event in view["timeline"]]
     assert said[1:3] == ["Reported as suspected", "Retracted: later points did not confirm it"]
     assert said[3].startswith("Triaged: ")
@@ -152,11 +154,11 @@ def test_what_changed_with_it_is_not_ruled_out_and_says_how_it_could_be(
         "governor of node-1": "Set it back on the host",
         "config default": "Let old and new settings take turns",
     }
-    told = replace(
+    reported = replace(
         incident,
         explanations=tuple(Explanation(name=one, before="old", after="<new>") for one in circumstances),
     )
-    rows = page(demo, told)["explanations"]
+    rows = page(demo, reported)["explanations"]
     assert [row.standing.word for row in rows[:7]] == ["Not ruled out"] * 7
     assert all(how in row.how for row, how in zip(rows, circumstances.values(), strict=False))
     assert rows[0].name == "java of node-1"
@@ -164,7 +166,7 @@ def test_what_changed_with_it_is_not_ruled_out_and_says_how_it_could_be(
         "It changed between the last trial without the change and the first with it."
     }
     assert all(row.how.endswith(".") for row in rows if row.how)
-    assert "old → &lt;new&gt;" in text(page(demo, told))
+    assert "old → &lt;new&gt;" in text(page(demo, reported))
 
 
 def test_settings_that_both_bundles_kept_are_named_in_place_of_hashes(
@@ -181,8 +183,8 @@ def test_settings_that_both_bundles_kept_are_named_in_place_of_hashes(
     )
     assert find_changed(one, ({}, after)) == ()
     assert find_changed(replace(one, name="knickpoint"), (before, after)) == ()
-    told = within(incident, explanations=(one,), cause=Cause.CONFIGURATION)
-    shown = text(page(demo, told, {one: (knob,)}))
+    reported = within(incident, explanations=(one,), cause=Cause.CONFIGURATION)
+    shown = text(page(demo, reported, {one: (knob,)}))
     assert shown.count("<code>commitlog_sync</code>: periodic → batch") == 2
     assert "8316" not in shown
 
@@ -262,9 +264,9 @@ def test_the_change_can_be_seen_again_by_the_commands_of_the_page(
     assert "have another content now" in view["reproduction"].text
     assert view["reproduction"].commands.startswith("git log --oneline -- configs/topologies/")
     config = (Explanation(name="config default", before="a", after="b"),)
-    told = page(demo, within(incident, explanations=config, cause=Cause.CONFIGURATION))
-    assert told["reproduction"].commands.endswith(f"knickpoint measure {of_suite} --release 5.0.3")
-    undo, prove, decide = told["steps"]
+    reported = page(demo, within(incident, explanations=config, cause=Cause.CONFIGURATION))
+    assert reported["reproduction"].commands.endswith(f"knickpoint measure {of_suite} --release 5.0.3")
+    undo, prove, decide = reported["steps"]
     assert undo.text == "Undo the settings of config default, or accept them."
     # What no file holds any more has to be saved before the comparison can run.
     assert "save the old settings as configs/systems/cassandra/default-before.yaml first" in prove.text
@@ -272,7 +274,7 @@ def test_the_change_can_be_seen_again_by_the_commands_of_the_page(
         f"knickpoint compare {of_suite} --baseline 5.0.3/default-before --candidate 5.0.3/default"
     )
     assert decide.commands.startswith("knickpoint triage add ")
-    assert (told["configs"], told["deciding"]) == ([], "")
+    assert (reported["configs"], reported["deciding"]) == ([], "")
     unknown = page(demo, within(incident, explanations=config, cause=Cause.UNKNOWN))
     assert [one.commands for one in unknown["configs"]] == [prove.commands]
-    assert explanation(told, "config").standing.word == "Attributed to it"
+    assert explanation(reported, "config").standing.word == "Attributed to it"

@@ -35,8 +35,8 @@ STEPS_OF_LINES = """
 
 def test_the_data_of_a_trial_hold_its_spectrum_course_and_diagnostics(demo: Any) -> None:
     enriched = next(trial for trial in demo.trials if trial.steps)
-    told = describe_curves(enriched, [record(enriched.id)])
-    (time,) = told["times"]
+    reported = describe_curves(enriched, [record(enriched.id)])
+    (time,) = reported["times"]
     assert (time["title"], time["problem"], time["count"]) == (
         "Write at saturation",
         "",
@@ -47,14 +47,14 @@ def test_the_data_of_a_trial_hold_its_spectrum_course_and_diagnostics(demo: Any)
     assert levels[100.0] == pytest.approx(SPIKE_US / 1000, rel=0.001)
     course = [second[:3] for second in time["course"]]
     assert course == [[1, second, 101 if second == 1 else 100] for second in range(SECONDS)]
-    rows = [tuple(row) for row in told["diagnostics"]]
+    rows = [tuple(row) for row in reported["diagnostics"]]
     assert ("Write at saturation", "server CPU", "µs/op", "412") in rows
     assert ("Canary on localhost before the trial", "CPU canary", "ms", "12.3") in rows
     assert not [row for row in rows if "node-" in row[0]]
-    assert ["localhost", "kernel", "6.1.0-18"] in told["facts"]
+    assert ["localhost", "kernel", "6.1.0-18"] in reported["facts"]
 
 
-def test_a_histogram_that_cannot_be_decoded_is_told(demo: Any) -> None:
+def test_a_histogram_that_cannot_be_decoded_is_reported(demo: Any) -> None:
     broken = record(TrialId("x"))
     bad = replace(broken, intervals=(replace(broken.intervals[0], encoded="HISTFAAA"),))
     (time,) = describe_curves(demo.trials[0], [bad])["times"]
@@ -89,7 +89,7 @@ def read_cells(page: Page) -> list[str]:
     return page.locator("#heat td.heat:not(.empty):visible").all_inner_texts()
 
 
-def tell(cell: HeatCell) -> str:
+def report(cell: HeatCell) -> str:
     """Return the text of a cell as its page has it."""
     found = cell.difference
     if not found:
@@ -110,7 +110,7 @@ def test_the_script_gives_the_same_answers_as_python(
     before, after = found["5.0.1"], found["5.0.3"]
     pair = HeatPair(before=medians.measured[before.id], after=medians.measured[after.id])
     expected = [
-        normal(tell(cell))
+        normal(report(cell))
         for group in view_heatmap([pair], context.catalog.detection).groups
         for row in group.rows
         for cell in row.cells
@@ -122,8 +122,8 @@ def test_the_script_gives_the_same_answers_as_python(
     joined = [normal(text) for text in texts]
     assert [text.replace(" ", "") for text in joined] == [text.replace(" ", "") for text in expected]
     heat = view_heatmap([pair], context.catalog.detection)
-    told = watched.page.locator("#counts li").all_inner_texts()
-    assert [normal(text) for text in told] == [
+    reported = watched.page.locator("#counts li").all_inner_texts()
+    assert [normal(text) for text in reported] == [
         *(
             normal(f"{one.badge.symbol} {one.cells} {one.badge.word.lower()} {one.largest}")
             for one in heat.counts
@@ -151,8 +151,8 @@ def test_the_script_knows_what_changed_inside_of_a_release(
     context: SiteContext, demo_site: Path, watched: chromium.Watched
 ) -> None:
     changed = tuple(change_inside(one, "5.0.3") for one in context.judgement.series)
-    told = replace(context, judgement=replace(context.judgement, series=changed))
-    medians, found = read(told), variants(told)
+    reported = replace(context, judgement=replace(context.judgement, series=changed))
+    medians, found = read(reported), variants(reported)
     sides = [found["5.0.2"], found["5.0.3"]]
     data = [describe_cells(one, medians, [], context.catalog.detection) for one in sides]
     watched.open(demo_site / "compare.html")
@@ -165,7 +165,7 @@ def test_the_script_knows_what_changed_inside_of_a_release(
         }""",
         data,
     )
-    expected = [[cell.badge.word, *cell.notes] for cell in cells_of(told, *sides)]
+    expected = [[cell.badge.word, *cell.notes] for cell in cells_of(reported, *sides)]
     assert sorted(seen) == sorted(expected)
     assert "Changed inside" in {word for word, *_ in seen}
 

@@ -156,11 +156,11 @@ def test_variants_follow_each_other_by_release_and_then_by_time(
     ]
     diagnostic = judge(replace(KEY, metric="server_cpu"), points=points)
     medians = read_medians(trials, [judge(points=points), diagnostic])
-    told = [
+    reported = [
         (one.release.version, one.config, [each.id for each in one.trials])
         for one in medians.variants.values()
     ]
-    assert told == [
+    assert reported == [
         ("5.0.9", old, ["trial-1"]),
         ("5.0.9", new, ["trial-2", "trial-3"]),
         ("5.0.10", new, ["trial-0"]),

@@ -110,8 +110,8 @@ def test_what_changed_inside_of_a_release_is_never_the_same(demo: Any) -> None:
         else one
         for one in context.judgement.series
     )
-    told = replace(context, judgement=replace(context.judgement, series=changed))
-    heat = compare_newest(told)
+    reported = replace(context, judgement=replace(context.judgement, series=changed))
+    heat = compare_newest(reported)
     assert words_of(heat)[at] == "Changed inside"
     (cell,) = {
         id(cell): cell
@@ -123,9 +123,9 @@ def test_what_changed_inside_of_a_release_is_never_the_same(demo: Any) -> None:
     assert cell.notes == ("changed inside 5.0.3: −14.6\N{NO-BREAK SPACE}% since 2026-03-04",)
     assert cell.sides[1].condensed.values < cell.sides[0].condensed.values
     page = release_page("cassandra", "5.0.3")
-    assert digests(told)[page] != digests(context)[page]
+    assert digests(reported)[page] != digests(context)[page]
     script = data_path(variant_data(variant_of(read(context), "5.0.3").id))
-    assert digests(told)[script] != digests(context)[script]
+    assert digests(reported)[script] != digests(context)[script]
 
 
 def test_what_is_worse_is_counted_with_the_largest_of_it(demo: Any) -> None:
@@ -163,7 +163,7 @@ def test_every_link_of_the_pages_leads_somewhere(demo: Any, demo_site: Path) -> 
             assert ((demo_site / path).parent / unquote(unescape(href))).is_file(), (path, href)
 
 
-def test_the_page_tells_incidents_and_links_the_comparison(demo: Any) -> None:
+def test_the_page_shows_incidents_and_links_the_comparison(demo: Any) -> None:
     page = make(demo.context())[release_page("cassandra", "5.0.3")]
     assert 'href="../incidents/a1b2c3d4.html"' in page
     assert re.search(r'href="\.\./compare\.html#a=[0-9a-f]{12}&amp;b=[0-9a-f]{12}"', page)

@@ -92,7 +92,7 @@ def test_without_the_cores_of_both_sizes_their_testbed_classes_do_not_compare(
     make_trial: Make, large: tuple[Fact, ...]
 ) -> None:
     row = scale(make_trial, host_facts(8), large)
-    assert not row.is_told
+    assert not row.is_reported
     assert row.why == "Measured on hosts-2xl and hosts-4xl, which do not compare."
 
 
@@ -158,14 +158,16 @@ def test_the_scale_says_what_was_really_divided(make_trial: Make) -> None:
     assert divided["keys"] == [10, 10]
     assert divided["operations in flight"] == [1, 1]
     assert divided["offered loads"] == [100, 100]
-    told = page_of(found, WORKLOAD)
-    assert "operations in flight as published" in told
-    assert "keys 10.0 times fewer" in told
-    assert "seconds of an iteration 2.00 times fewer" in told
+    reported = page_of(found, WORKLOAD)
+    assert "operations in flight as published" in reported
+    assert "keys 10.0 times fewer" in reported
+    assert "seconds of an iteration 2.00 times fewer" in reported
     assert "Run as published: not scaled down." in page_of(replace(found, scale=1))
 
 
-def test_trials_without_a_result_are_told_first_with_the_newest_ones_reason(make_trial: Make) -> None:
+def test_trials_without_a_result_are_reported_first_with_the_newest_ones_reason(
+    make_trial: Make,
+) -> None:
     busy = Reason(kind="host-busy", text="Others had db-1 <now>.")
     trials = [
         make_measured(
@@ -184,7 +186,7 @@ def test_trials_without_a_result_are_told_first_with_the_newest_ones_reason(make
     assert 'class="without"' not in page_of(replace(found, trials=(make_measured(make_trial),)))
 
 
-def test_a_changed_workload_is_told_with_the_trials_of_what_it_was(make_trial: Make) -> None:
+def test_a_changed_workload_is_reported_with_the_trials_of_what_it_was(make_trial: Make) -> None:
     changed = Named(name="sensor-write-by-10", sha256="ffffffffffff")
     trials = [make_measured(make_trial, name, minutes=place) for place, name in enumerate("abc")]
     assert not [*list_changes(trials)]

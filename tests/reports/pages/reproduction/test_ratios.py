@@ -163,9 +163,9 @@ def test_what_does_not_compare_gets_no_ratio(
     slow = replace(slow, **changes)  # type: ignore[arg-type]
     table = view_table(SIDES, match(REPORT, gather([fast, slow]), (fast, slow)))
     assert here(table.grid.lines[0].cells) == [4000, 4000, None]
-    (told,) = (one for one in table.missing if "compare" in one)
+    (reported,) = (one for one in table.missing if "compare" in one)
     # The smaller name first or second, as the columns are.
-    assert set(re.findall(r"\w+", told)) >= set(re.findall(r"\w+", why)) - {"Measured"}
+    assert set(re.findall(r"\w+", reported)) >= set(re.findall(r"\w+", why)) - {"Measured"}
 
 
 def test_a_report_that_compares_testbeds_gets_its_ratio(make_trial: Make) -> None:
@@ -187,15 +187,15 @@ def test_what_was_not_measured_says_why(make_trial: Make) -> None:
         "No completed trial of cassandra (config sentinel) is in this history at this scale: Slow."
     )
     failed = replace(fast, status=TrialStatus.FAILED, reasons=(Reason(kind="start", text="no."),))
-    told = view_table(MAIN, match(REPORT, (), (failed,)))
-    assert told.missing[0] == (
+    reported = view_table(MAIN, match(REPORT, (), (failed,)))
+    assert reported.missing[0] == (
         "1 trial of sensor-write failed or gave no valid result: the whole table."
     )
-    assert not told.grid.is_measured
+    assert not reported.grid.is_measured
     part = replace(fast, samples=tuple(one for one in fast.samples if one.phase == "saturation"))
-    told = view_table(MAIN, match(REPORT, gather([part]), (part,)))
-    assert told.missing[0].endswith("not in the setting of this table: Calm · Writes/s.")
-    assert told.missing[1].startswith("p99 response_time of write in steady was not recorded")
+    reported = view_table(MAIN, match(REPORT, gather([part]), (part,)))
+    assert reported.missing[0].endswith("not in the setting of this table: Calm · Writes/s.")
+    assert reported.missing[1].startswith("p99 response_time of write in steady was not recorded")
     assert "no trial of this scale was completed" in page_of(failed)
 
 
@@ -208,7 +208,7 @@ def test_scaling_is_growth_of_throughput_over_growth_of_capacity() -> None:
     assert scale_share(0, 1, 1, 1) is None
 
 
-def test_scaling_is_told_by_nodes_and_by_the_recorded_price(make_trial: Make) -> None:
+def test_scaling_is_reported_by_nodes_and_by_the_recorded_price(make_trial: Make) -> None:
     price = (Fact(host="", name="prices_from", value="2026-01-01, a list"),)
     slow = make_measured(make_trial, "slow", slower=2.5, config=SENTINEL, price="1")
     slow = replace(slow, topology=Named(name="one", sha256="1" * 12))
@@ -221,8 +221,8 @@ def test_scaling_is_told_by_nodes_and_by_the_recorded_price(make_trial: Make) ->
     text = page_of(slow, fast, **topologies)
     # Throughput 2.5 times, nodes 3 times, price 2 times.
     cells = re.findall(r"<tr><th scope=\"row\">From one to three</th>(.*?)</tr>", text)
-    told = re.sub(r"<[^>]*>", "|", cells[0]).replace("\N{NO-BREAK SPACE}", " ")
-    assert [part for part in told.split("|") if part] == [
+    reported = re.sub(r"<[^>]*>", "|", cells[0]).replace("\N{NO-BREAK SPACE}", " ")
+    assert [part for part in reported.split("|") if part] == [
         "397 % of 400 %: 99.2 %",
         "×2.50",
         "83.3 % of ×3.00 (servers)",
@@ -274,7 +274,7 @@ def test_windows_are_merged_histograms_in_order_of_time(make_interval: Callable[
     assert cut([], 3) == ()
 
 
-def test_a_drift_is_told_as_it_was_recorded_and_what_cannot_be_told_is_said(
+def test_a_drift_is_reported_as_it_was_recorded_and_what_cannot_be_reported_is_said(
     make_trial: Make, make_interval: Callable[..., Interval]
 ) -> None:
     trial = make_measured(make_trial)
@@ -295,9 +295,9 @@ def test_a_drift_is_told_as_it_was_recorded_and_what_cannot_be_told_is_said(
     assert recorded == (12.0, -3.0, 27.0)
     windows = cut([record(make_interval, "saturation", 0, 1000, 2000)], 2)
     drawn = Drawn(course=course, operation="write", windows=windows, drift=recorded)
-    told = page_of(trial, drawn=drawn).replace("\N{NO-BREAK SPACE}", " ")
-    assert "1.00 ms in the first, 2.00 ms in the last (+100.0 %)" in told
-    assert "+12.0 % (95 %: −3.0 % to +27.0 %, which holds 0: one cannot tell)" in told
+    reported = page_of(trial, drawn=drawn).replace("\N{NO-BREAK SPACE}", " ")
+    assert "1.00 ms in the first, 2.00 ms in the last (+100.0 %)" in reported
+    assert "+12.0 % (95 %: −3.0 % to +27.0 %, which holds 0: one cannot tell)" in reported
     assert "recorded no drift" in page_of(trial, drawn=replace(drawn, drift=None))
     alone = page_of(trial, drawn=replace(drawn, windows=windows[:1]))
     assert "Fewer than two windows show no drift." in alone

@@ -265,11 +265,11 @@ def test_lines_are_tracks_by_release_and_share_the_chart_by_night(wide: Watched,
     assert wide.complaints == []
 
 
-def test_pointing_tells_everything_and_a_click_opens_the_trial(wide: Watched, site: Path) -> None:
+def test_pointing_shows_everything_and_a_click_opens_the_trial(wide: Watched, site: Path) -> None:
     page = show(wide, site)
     slot = 40
     page.mouse.move(*at(page, (slot + 0.5) / TRIALS, 0.4))
-    told = page.locator(".tip").inner_text()
+    reported = page.locator(".tip").inner_text()
     name = "2025-02-10-1.01.cassandra-sensor-write.5.0.2"
     night = "10\N{NO-BREAK SPACE}Feb\N{NO-BREAK SPACE}2025\N{NO-BREAK SPACE}#1"
     for words in (
@@ -280,7 +280,7 @@ def test_pointing_tells_everything_and_a_click_opens_the_trial(wide: Watched, si
         "in 3 iterations",
         "Median of iterations",
     ):
-        assert words in told
+        assert words in reported
     tip = page.locator(".tip").bounding_box()
     assert tip is not None
     plot = plot_box(page)  # whose points are all seen
@@ -429,8 +429,8 @@ def test_all_points_can_be_taken_along(wide: Watched, site: Path) -> None:
     assert len(rows) == POINTS
     assert rows[0]["trial"] == "2025-01-01-1.01.cassandra-sensor-write.5.0.1"
     assert (rows[0]["origin"], rows[0]["started"]) == ("imported", "2025-01-01T02:00:00Z")
-    told = json.loads(copy("JSON"))
-    assert told[-1]["value (ops/s)"] == float(rows[-1]["value (ops/s)"])
+    reported = json.loads(copy("JSON"))
+    assert reported[-1]["value (ops/s)"] == float(rows[-1]["value (ops/s)"])
     assert float(rows[5]["lowest"]) < float(rows[5]["value (ops/s)"]) < float(rows[5]["highest"])
     assert copy("Markdown").count("\n") == POINTS + 2
     assert wide.complaints == []

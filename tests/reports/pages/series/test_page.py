@@ -111,7 +111,7 @@ def test_what_is_not_known_of_the_noise_is_left_out(context: SiteContext) -> Non
     assert "\N{EN DASH}" not in reading
 
 
-def test_published_figures_are_told_as_what_they_are(files: dict[str, SiteFile]) -> None:
+def test_published_figures_are_reported_as_what_they_are(files: dict[str, SiteFile]) -> None:
     page = files[series_page(KEY)].content.decode()
     assert "a paper &lt;of 2024&gt;" in page
     assert "no verdict rests on them" in page

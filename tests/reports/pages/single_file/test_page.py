@@ -144,11 +144,11 @@ def test_only_a_report_of_its_own_kind_is_replaced(
     write_single_file(context, EXPERIMENT, target)
     assert list(target.parent.iterdir()) == [target]
     precious = tmp_path / "thesis.html"
-    for told in ("precious", "<!doctype html>\n<p>It is made by knickpoint report --single-file"):
-        precious.write_text(told)
+    for reported in ("precious", "<!doctype html>\n<p>It is made by knickpoint report --single-file"):
+        precious.write_text(reported)
         with pytest.raises(UsageError, match="did not write"):
             check_target_file(precious)
-        assert precious.read_text() == told
+        assert precious.read_text() == reported
     os.mkfifo(tmp_path / "pipe.html")
     with pytest.raises(UsageError, match="did not write"):
         check_target_file(tmp_path / "pipe.html")

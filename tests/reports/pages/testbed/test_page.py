@@ -188,7 +188,7 @@ def test_one_testbed_has_one_page(demo: Any) -> None:
     (page,) = pages(demo.context()).values()
     for said in ("Canaries over time", "Facts of the hosts", "Utilisation", "What moved"):
         assert said in page
-    # How many nights it takes is told in each cell, as it is another number in each.
+    # How many nights it takes is reported in each cell, as it is another number in each.
     assert ("Smallest visible" in page, "nights see" in page) == (True, False)
     assert "The testbeds" not in page
 

@@ -104,7 +104,7 @@ def rules(trial: Trial, *testbeds: Testbed) -> dict[str, Ruled]:
     return {one.rule.title: one for one in found}
 
 
-def tell(ruled: Ruled) -> tuple[str, str, str]:
+def report(ruled: Ruled) -> tuple[str, str, str]:
     """Return the limit, the worst value and the word of a rule."""
     limit = "–" if ruled.limit is None else ruled.rule.say_limit(ruled.limit)
     return limit, ruled.rule.say(ruled.worst.value) if ruled.worst else "–", ruled.held.word
@@ -114,13 +114,13 @@ def test_each_rule_stands_with_its_limit_and_the_worst_that_was_measured(
     open_loop: Trial, testbed: Testbed
 ) -> None:
     found = rules(open_loop, testbed)
-    told = {title: tell(one) for title, one in found.items()}
-    assert told["Errors"] == (f"at most 1{NBSP}%", f"0.500{NBSP}%", "Held")
-    assert told["Load that was offered"] == (f"at least 95{NBSP}%", f"98.7{NBSP}%", "Held")
-    assert told["Lateness of the client"] == (f"at most 50{NBSP}%", f"25.0{NBSP}%", "Held")
-    assert told["CPU of the client"][1] == f"0.500{NBSP}of a core"
-    assert told["Spread of the iterations"] == (f"at most 100{NBSP}%", f"40.0{NBSP}%", "Held")
-    assert told["Steps of the clock"] == ("at most 100 ms", "–", "No reason given")
+    reported = {title: report(one) for title, one in found.items()}
+    assert reported["Errors"] == (f"at most 1{NBSP}%", f"0.500{NBSP}%", "Held")
+    assert reported["Load that was offered"] == (f"at least 95{NBSP}%", f"98.7{NBSP}%", "Held")
+    assert reported["Lateness of the client"] == (f"at most 50{NBSP}%", f"25.0{NBSP}%", "Held")
+    assert reported["CPU of the client"][1] == f"0.500{NBSP}of a core"
+    assert reported["Spread of the iterations"] == (f"at most 100{NBSP}%", f"40.0{NBSP}%", "Held")
+    assert reported["Steps of the clock"] == ("at most 100 ms", "–", "No reason given")
     html = page_of(open_loop, Contents(testbeds={named(testbed): testbed}))
     for said in (
         "not recorded",
@@ -130,7 +130,9 @@ def test_each_rule_stands_with_its_limit_and_the_worst_that_was_measured(
         assert said in html
 
 
-def test_a_broken_rule_is_told_in_the_words_of_the_harness(open_loop: Trial, testbed: Testbed) -> None:
+def test_a_broken_rule_is_reported_in_the_words_of_the_harness(
+    open_loop: Trial, testbed: Testbed
+) -> None:
     reasons = (Reason(kind="host-busy", text="node-1: <others> used 47.6%; the limit is 25 %"),)
     spoiled = replace(open_loop, status=TrialStatus.INVALID, reasons=reasons)
     assert rules(spoiled, testbed)["Other programs on a host"].held.word == "Broken"

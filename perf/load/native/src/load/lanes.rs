@@ -3,8 +3,8 @@
 use std::cell::{Cell, RefCell};
 
 use crate::load::clock::Clock;
-use crate::load::ledger::Kind;
 use crate::load::recorder::Recorder;
+use crate::load::timeline::Kind;
 use crate::session::Failure;
 use crate::spec::{LoadSpec, Operation};
 use crate::task::{Answer, Model, Parts};

@@ -1,14 +1,14 @@
-//! The load itself: when operations are sent, what is noted of each, and what is told of all.
+//! The load itself: when operations are sent, what is noted of each, and what is reported of all.
 
 pub mod clock;
 pub mod hlog;
 pub mod lanes;
-pub mod ledger;
 pub mod loops;
 pub mod output;
 pub mod recorder;
 pub mod runner;
 pub mod schedule;
+pub mod timeline;
 pub mod times;
 pub mod usage;
 

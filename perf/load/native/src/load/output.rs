@@ -62,7 +62,7 @@ impl Output {
     ///
     /// # Errors
     /// It could not be written any more.
-    pub fn tell(&self, lines: String) -> Result<(), String> {
+    pub fn report(&self, lines: String) -> Result<(), String> {
         self.pass_on(Text::Progress(lines))
     }
 

@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fmt::Write;
 
 use crate::load::hlog::Interval;
-use crate::load::ledger::{Kind, Ledger, Tally};
 use crate::load::schedule::Schedule;
+use crate::load::timeline::{Kind, Tally, Timeline};
 use crate::load::times::{Encoder, Times};
 use crate::spec::{Counter, Stage};
 
@@ -24,11 +24,11 @@ const SEND_LATENESS: &str = "send_lateness";
 /// Folds what happened by operation, cell, and time of the intended start. All times are seconds from
 /// the start of the first stage.
 pub struct Recorder {
-    ledger: Ledger,
+    timeline: Timeline,
     books: Vec<Book>,
     start_at_s: f64,
     seconds: HashMap<(usize, u64), (u64, f64)>,
-    told: u64,
+    reported: u64,
     last_end_s: f64,
     encoder: Encoder,
 }
@@ -94,11 +94,11 @@ impl Recorder {
             examples: Vec::new(),
         });
         Self {
-            ledger: Ledger::default(),
+            timeline: Timeline::default(),
             books: books.collect(),
             start_at_s,
             seconds: HashMap::new(),
-            told: 0,
+            reported: 0,
             last_end_s: 0.0,
             encoder: Encoder::default(),
         }
@@ -146,8 +146,8 @@ impl Recorder {
     }
 
     #[must_use]
-    pub fn ledger(&self) -> &Ledger {
-        &self.ledger
+    pub fn timeline(&self) -> &Timeline {
+        &self.timeline
     }
 
     /// Gives when the last operation that was folded ended.
@@ -158,38 +158,38 @@ impl Recorder {
 
     /// Opens the warm-up of a stage, whose end is not known yet.
     pub fn begin_stage(&mut self, phase: &str, begin_s: f64) {
-        self.told = 0;
-        self.ledger.begin_stage(phase, begin_s);
+        self.reported = 0;
+        self.timeline.begin_stage(phase, begin_s);
         self.open_tallies();
     }
 
-    /// Ends the warm-up; see [`Ledger::begin_iterations`].
+    /// Ends the warm-up; see [`Timeline::begin_iterations`].
     pub fn begin_iterations(
         &mut self,
         stage: &Stage,
         at_s: f64,
         plan: Option<(f64, Schedule)>,
     ) -> f64 {
-        let end_s = self.ledger.begin_iterations(stage, at_s, plan);
+        let end_s = self.timeline.begin_iterations(stage, at_s, plan);
         self.open_tallies();
         end_s
     }
 
     /// Opens a phase whose only iteration ends when all of its operations are done.
     pub fn begin_counted(&mut self, phase: &str) {
-        self.ledger.begin_counted(phase);
+        self.timeline.begin_counted(phase);
         self.open_tallies();
     }
 
     /// Says that it ended with the last operation.
     pub fn end_counted(&mut self) {
-        self.ledger.end_counted(self.last_end_s);
+        self.timeline.end_counted(self.last_end_s);
     }
 
     fn open_tallies(&mut self) {
         for book in &mut self.books {
             book.tallies
-                .resize_with(self.ledger.place_count(), Tally::default);
+                .resize_with(self.timeline.place_count(), Tally::default);
         }
     }
 
@@ -215,7 +215,7 @@ impl Recorder {
         {
             self.fold_sent(book, times_s);
         } else if let Some(sent_s) = take_before(&mut notes.begun, |sent_s| *sent_s < horizon_s) {
-            if let Some(place) = self.ledger.within(sent_s) {
+            if let Some(place) = self.timeline.within(sent_s) {
                 let tally = &mut self.books[book].tallies[place];
                 tally.attempted += 1;
                 tally.sent_in_window += 1;
@@ -223,7 +223,7 @@ impl Recorder {
         } else if let Some((intended_s, ended_s, like)) =
             take_before(&mut notes.failed, |(_, ended_s, _)| *ended_s < horizon_s)
         {
-            let (_, place) = self.ledger.find(intended_s);
+            let (_, place) = self.timeline.find(intended_s);
             let book = &mut self.books[book];
             let failed = &mut book.tallies[place].failed;
             let kind = &book.examples[like].0;
@@ -239,18 +239,21 @@ impl Recorder {
     }
 
     fn fold_completed(&mut self, book: usize, [intended_s, sent_s, ended_s]: [f64; 3]) {
-        let (cell, place) = self.ledger.find(intended_s);
+        let (cell, place) = self.timeline.find(intended_s);
         let book = &mut self.books[book];
-        if book.kind.is_part && self.ledger.within(intended_s).is_none() {
+        if book.kind.is_part && self.timeline.within(intended_s).is_none() {
             // A part may begin when the load is over, within an operation that began before.
             return;
         }
-        if self.ledger.is_same_stage(intended_s, ended_s) {
-            if let Some(in_window) = self.ledger.within(ended_s) {
+        if self.timeline.is_same_stage(intended_s, ended_s) {
+            if let Some(in_window) = self.timeline.within(ended_s) {
                 book.tallies[in_window].completed_in_window += 1;
             }
             if !book.kind.is_part {
-                let second = self.seconds.entry(self.ledger.second(ended_s)).or_default();
+                let second = self
+                    .seconds
+                    .entry(self.timeline.second(ended_s))
+                    .or_default();
                 second.0 += 1;
                 second.1 += ended_s - sent_s;
             }
@@ -258,7 +261,7 @@ impl Recorder {
         self.last_end_s = self.last_end_s.max(ended_s);
         let window = book
             .windows
-            .entry(locate(&self.ledger, cell, intended_s))
+            .entry(locate(&self.timeline, cell, intended_s))
             .or_default();
         let clamped = u64::from(window.response.add(ended_s - intended_s))
             + u64::from(window.service.add(ended_s - sent_s));
@@ -267,20 +270,20 @@ impl Recorder {
     }
 
     fn fold_sent(&mut self, book: usize, [intended_s, ready_s, sent_s]: [f64; 3]) {
-        let (cell, place) = self.ledger.find(intended_s);
+        let (cell, place) = self.timeline.find(intended_s);
         let book = &mut self.books[book];
-        if let Some(within) = self.ledger.within(intended_s) {
+        if let Some(within) = self.timeline.within(intended_s) {
             book.tallies[within].attempted += 1;
             book.tallies[within].held += u64::from(ready_s > intended_s);
         }
-        if self.ledger.is_same_stage(intended_s, sent_s)
-            && let Some(in_window) = self.ledger.within(sent_s)
+        if self.timeline.is_same_stage(intended_s, sent_s)
+            && let Some(in_window) = self.timeline.within(sent_s)
         {
             book.tallies[in_window].sent_in_window += 1;
         }
         let window = book
             .windows
-            .entry(locate(&self.ledger, cell, intended_s))
+            .entry(locate(&self.timeline, cell, intended_s))
             .or_default();
         book.tallies[place].clamped += u64::from(window.lateness.add(sent_s - ready_s));
     }
@@ -319,7 +322,7 @@ impl Recorder {
     #[allow(clippy::cast_precision_loss)] // whole seconds
     pub fn write_down(&mut self, ready: &Ready) -> Result<Interval, String> {
         let (encoded, max_us) = self.encoder.encode(&ready.times)?;
-        let cell = &self.ledger.cells()[ready.place.cell];
+        let cell = &self.timeline.cells()[ready.place.cell];
         let width_s = f64::from(ready.place.width_s);
         let start_s = cell.start_s + ready.place.window as f64 * width_s;
         Ok(Interval {
@@ -336,18 +339,18 @@ impl Recorder {
 
     /// Gives the lines of PROGRESS of the stage under way, up to its second `until`, each once.
     pub fn tell_seconds(&mut self, until: u64) -> String {
-        let stage = self.ledger.stage();
+        let stage = self.timeline.stage();
         let mut lines = String::new();
-        for second in self.told..until {
+        for second in self.reported..until {
             let (completed, service_s) = self.seconds.remove(&(stage, second)).unwrap_or_default();
             // Writing into a String cannot fail.
             let _ = writeln!(lines, "{stage},{second},{completed},{service_s:.6}");
         }
-        self.told = self.told.max(until);
+        self.reported = self.reported.max(until);
         lines
     }
 
-    /// Gives all counters; see [`Ledger::count`].
+    /// Gives all counters; see [`Timeline::count`].
     #[must_use]
     pub fn count(&self) -> Vec<Counter> {
         let books: Vec<_> = self
@@ -355,7 +358,7 @@ impl Recorder {
             .iter()
             .map(|book| (&book.kind, &book.tallies[..]))
             .collect();
-        self.ledger.count(&books)
+        self.timeline.count(&books)
     }
 
     /// Gives the first message of each kind of error.
@@ -367,11 +370,11 @@ impl Recorder {
     }
 }
 
-fn locate(ledger: &Ledger, cell: usize, intended_s: f64) -> Place {
+fn locate(timeline: &Timeline, cell: usize, intended_s: f64) -> Place {
     Place {
         cell,
-        window: ledger.window(cell, intended_s),
-        width_s: ledger.width_s,
+        window: timeline.window(cell, intended_s),
+        width_s: timeline.width_s,
     }
 }
 

@@ -190,7 +190,7 @@ impl<M: Model + 'static, C: Clock + 'static> Run<'_, M, C> {
         self.output.finish(&EngineResult {
             engine_index: self.spec.engine_index,
             counters: recorder.count(),
-            usages: use_between(recorder.ledger().cells(), &self.looks),
+            usages: use_between(recorder.timeline().cells(), &self.looks),
             examples: recorder.examples(),
             counted_s,
         })
@@ -244,7 +244,7 @@ impl<M: Model + 'static, C: Clock + 'static> Run<'_, M, C> {
         self.pace_s = 1;
         let cap_s = begin_s + self.spec.stages[place].warmup_cap_s;
         let at_s = loop {
-            if let Some(at_s) = self.told(place, cap_s)? {
+            if let Some(at_s) = self.ordered(place, cap_s)? {
                 break at_s;
             }
             let now_s = self.lanes.clock.now();
@@ -279,17 +279,17 @@ impl<M: Model + 'static, C: Clock + 'static> Run<'_, M, C> {
         self.tend(begin_s, end_s + FOLD_LAG_S).await?;
         self.fold(end_s).await?;
         let seconds = whole(end_s - begin_s + 1e-6);
-        self.tell(seconds)?;
+        self.report(seconds)?;
         let cap_s = begin_s + stage.warmup_cap_s;
         // As told, not as computed: this engine began by itself, and others began when they were told.
-        match self.told(place, cap_s)? {
+        match self.ordered(place, cap_s)? {
             #[allow(clippy::float_cmp)] // the same number, or another one
             Some(told_s) if told_s != at_s => Err(say_late(place, cap_s - told_s)),
             _ => Ok(()),
         }
     }
 
-    fn told(&self, place: usize, cap_s: f64) -> Result<Option<f64>, String> {
+    fn ordered(&self, place: usize, cap_s: f64) -> Result<Option<f64>, String> {
         let unix_s = self.output.measure_at(place)?;
         // As exact as Unix time is written: a difference of such large numbers has a tail of its own.
         let exact = |unix_s: f64| ((unix_s - self.start_at_s) * 1e6).round_ties_even() / 1e6;
@@ -308,7 +308,7 @@ impl<M: Model + 'static, C: Clock + 'static> Run<'_, M, C> {
             let passed = whole(self.lanes.clock.now() - begin_s - FOLD_LAG_S);
             self.second = passed.max(self.second + u64::from(self.pace_s));
             self.fold(self.written_s(begin_s)).await?;
-            self.tell(self.second)?;
+            self.report(self.second)?;
             self.look_at(due_s).await;
         }
     }
@@ -362,9 +362,9 @@ impl<M: Model + 'static, C: Clock + 'static> Run<'_, M, C> {
         Ok(())
     }
 
-    fn tell(&self, seconds: u64) -> Result<(), String> {
+    fn report(&self, seconds: u64) -> Result<(), String> {
         let lines = self.lanes.recorder.borrow_mut().tell_seconds(seconds);
-        self.output.tell(lines)
+        self.output.report(lines)
     }
 
     /// Waits until everything that was sent has ended; says whether it came so far.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use crate::load::clock::own_cpu_s;
-use crate::load::ledger::Cell;
+use crate::load::timeline::Cell;
 use crate::spec::Usage;
 
 /// One look. Both totals only ever grow; `at_s` is in the engine's time, as cells are.
@@ -122,7 +122,7 @@ fn at(looks: &[Used], time_s: f64) -> Used {
 #[cfg(test)]
 mod tests {
     use super::{OwnUsage, Used, use_between};
-    use crate::load::ledger::Cell;
+    use crate::load::timeline::Cell;
 
     fn cell(iteration: u32, start_s: f64, end_s: f64) -> Cell {
         Cell {

@@ -1,4 +1,4 @@
-//! What a null server is told to do, and when it answers by that: `perf/systems/null/behaviour.py`, rule by rule.
+//! What a null server is asked to do, and when it answers by that: `perf/systems/null/behaviour.py`, rule by rule.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -50,20 +50,20 @@ pub struct Plan {
 }
 
 /// Decides on one operation after the other, in the order of their arrival.
-pub struct TimeLine {
-    told: Behaviour,
+pub struct AnswerSchedule {
+    asked: Behaviour,
     operations: u64,
     first_s: f64,
     free_s: BinaryHeap<Reverse<Moment>>,
 }
 
-impl TimeLine {
+impl AnswerSchedule {
     /// Makes all slots free.
-    pub fn new(told: Behaviour) -> Self {
+    pub fn new(asked: Behaviour) -> Self {
         let free = Reverse(Moment(f64::NEG_INFINITY));
-        let free_s = std::iter::repeat_n(free, told.slots.unwrap_or(0)).collect();
+        let free_s = std::iter::repeat_n(free, asked.slots.unwrap_or(0)).collect();
         Self {
-            told,
+            asked,
             operations: 0,
             first_s: 0.0,
             free_s,
@@ -82,7 +82,7 @@ impl TimeLine {
             due_s = arrived_s.max(free.0.0) + service_s;
             *free = Reverse(Moment(due_s));
         }
-        let due_s = if self.is_turn(self.told.never_answer_every) {
+        let due_s = if self.is_turn(self.asked.never_answer_every) {
             f64::INFINITY
         } else {
             self.unstalled(due_s)
@@ -98,14 +98,14 @@ impl TimeLine {
     }
 
     fn service_ms(&self) -> f64 {
-        match self.told.slow_ms {
-            Some(slow_ms) if self.is_turn(self.told.slow_every) => slow_ms,
-            _ => self.told.service_time_ms,
+        match self.asked.slow_ms {
+            Some(slow_ms) if self.is_turn(self.asked.slow_every) => slow_ms,
+            _ => self.asked.service_time_ms,
         }
     }
 
     fn unstalled(&self, due_s: f64) -> f64 {
-        let (Some(at_s), Some(length_s)) = (self.told.stall_at_s, self.told.stall_s) else {
+        let (Some(at_s), Some(length_s)) = (self.asked.stall_at_s, self.asked.stall_s) else {
             return due_s;
         };
         let begins_s = self.first_s + at_s;
@@ -118,9 +118,9 @@ impl TimeLine {
     }
 
     fn how(&self) -> How {
-        if self.is_turn(self.told.refuse_every) {
+        if self.is_turn(self.asked.refuse_every) {
             How::Refused
-        } else if self.is_turn(self.told.wrong_every) {
+        } else if self.is_turn(self.asked.wrong_every) {
             How::Wrong
         } else {
             How::Done
@@ -132,72 +132,72 @@ impl TimeLine {
 mod tests {
     use super::*;
 
-    fn due_s(told: Behaviour, arrivals_s: &[f64]) -> Vec<f64> {
-        let mut line = TimeLine::new(told);
+    fn due_s(asked: Behaviour, arrivals_s: &[f64]) -> Vec<f64> {
+        let mut line = AnswerSchedule::new(asked);
         arrivals_s
             .iter()
             .map(|&arrived_s| line.decide(arrived_s).due_s)
             .collect()
     }
 
-    fn hows(told: Behaviour, operations: usize) -> Vec<How> {
-        let mut line = TimeLine::new(told);
+    fn hows(asked: Behaviour, operations: usize) -> Vec<How> {
+        let mut line = AnswerSchedule::new(asked);
         (0..operations).map(|_| line.decide(0.0).how).collect()
     }
 
     #[test]
     fn each_so_manieth_operation_is_slow() {
-        let told = Behaviour {
+        let asked = Behaviour {
             service_time_ms: 2.0,
             slow_every: Some(3),
             slow_ms: Some(20.0),
             ..Behaviour::default()
         };
-        assert_eq!(due_s(told, &[0.0, 1.0, 2.0]), [0.002, 1.002, 2.02]);
+        assert_eq!(due_s(asked, &[0.0, 1.0, 2.0]), [0.002, 1.002, 2.02]);
     }
 
     #[test]
     fn more_than_slots_wait_and_a_late_timer_delays_nobody_else() {
-        let told = Behaviour {
+        let asked = Behaviour {
             service_time_ms: 1000.0,
             slots: Some(2),
             ..Behaviour::default()
         };
         let arrivals_s = [0.0, 0.25, 0.5, 0.5, 9.0];
-        assert_eq!(due_s(told, &arrivals_s), [1.0, 1.25, 2.0, 2.25, 10.0]);
+        assert_eq!(due_s(asked, &arrivals_s), [1.0, 1.25, 2.0, 2.25, 10.0]);
     }
 
     #[test]
     fn nothing_is_answered_in_a_stall_which_begins_by_the_first_operation() {
-        let told = Behaviour {
+        let asked = Behaviour {
             stall_at_s: Some(1.0),
             stall_s: Some(0.5),
             ..Behaviour::default()
         };
         let arrivals_s = [10.0, 10.75, 11.0, 11.25, 11.5];
-        assert_eq!(due_s(told, &arrivals_s), [10.0, 10.75, 11.5, 11.5, 11.5]);
+        assert_eq!(due_s(asked, &arrivals_s), [10.0, 10.75, 11.5, 11.5, 11.5]);
     }
 
     #[test]
     fn what_is_never_answered_still_leaves_its_slot() {
-        let told = Behaviour {
+        let asked = Behaviour {
             service_time_ms: 1000.0,
             slots: Some(1),
             never_answer_every: Some(2),
             ..Behaviour::default()
         };
-        assert_eq!(due_s(told, &[0.0, 0.0, 0.0]), [1.0, f64::INFINITY, 3.0]);
+        assert_eq!(due_s(asked, &[0.0, 0.0, 0.0]), [1.0, f64::INFINITY, 3.0]);
     }
 
     #[test]
     fn what_is_refused_cannot_also_be_wrong() {
-        let told = Behaviour {
+        let asked = Behaviour {
             refuse_every: Some(4),
             wrong_every: Some(2),
             ..Behaviour::default()
         };
         assert_eq!(
-            hows(told, 4),
+            hows(asked, 4),
             [How::Done, How::Wrong, How::Done, How::Refused]
         );
     }

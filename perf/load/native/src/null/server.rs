@@ -19,7 +19,7 @@ use rustix::time::{
     Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, timerfd_create, timerfd_settime,
 };
 
-use crate::behaviour::{Behaviour, How, TimeLine};
+use crate::behaviour::{AnswerSchedule, Behaviour, How};
 use crate::moment::Moment;
 use crate::record::{Line, Record};
 use crate::wire::{Broken, Operation, Wire};
@@ -84,7 +84,7 @@ pub struct Server<W: Wire> {
     listener: TcpListener,
     events: OwnedFd,
     clock: Instant,
-    time_line: TimeLine,
+    answer_schedule: AnswerSchedule,
     places: u64,
     waiting: BinaryHeap<Reverse<Waiting<W::Request>>>,
     /// By number; a number is used once only, so that an answer never meets another client.
@@ -125,7 +125,7 @@ impl<W: Wire> Server<W> {
             listener,
             events,
             clock,
-            time_line: TimeLine::new(told),
+            answer_schedule: AnswerSchedule::new(told),
             places: 0,
             waiting: BinaryHeap::new(),
             connections: Vec::new(),
@@ -257,7 +257,7 @@ impl<W: Wire> Server<W> {
             };
             begin += length;
             if let Some(operation) = self.wire.take(message, &mut connection.outbox)? {
-                let plan = self.time_line.decide(arrived_s);
+                let plan = self.answer_schedule.decide(arrived_s);
                 self.places += 1;
                 self.waiting.push(Reverse(Waiting {
                     due_s: Moment(plan.due_s),

@@ -241,7 +241,7 @@ pub fn updated_version(number: u64) -> u64 {
 /// In whatever order, one record at most has none after it, two have one at most, and so on; and
 /// inserts only add to those after a record. So of the records that are there all the time, at most n
 /// begin a scan that ends after n records or earlier. Several scans from one record count once. Which
-/// of the contradicting scans lacked records is not known; the last is told.
+/// of the contradicting scans lacked records is not known; the last is reported.
 #[derive(Debug, Default)]
 pub struct Ends {
     least: HashMap<String, usize>,

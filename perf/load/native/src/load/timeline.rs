@@ -50,7 +50,7 @@ pub struct Tally {
 
 /// The cells so far, in order, and the stages that they lie in.
 #[derive(Default)]
-pub struct Ledger {
+pub struct Timeline {
     cells: Vec<Cell>,
     /// By cell, which of `places` it counts into.
     place_of: Vec<usize>,
@@ -68,7 +68,7 @@ struct Plan {
     cells: Range<usize>,
 }
 
-impl Ledger {
+impl Timeline {
     /// Opens the warm-up of a stage, whose end is not known yet.
     pub fn begin_stage(&mut self, phase: &str, begin_s: f64) {
         self.begins.push(begin_s);
