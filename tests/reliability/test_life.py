@@ -241,6 +241,7 @@ class Life(RuleBasedStateMachine):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(3600)  # a thousand lives take half an hour
 @pytest.mark.keeps("a-kill-loses-no-trial", "a-kill-needs-no-hand", "several-at-once-harm-nothing")
 def test_a_life_in_any_order_loses_nothing_that_was_acknowledged(
     room: Path,
