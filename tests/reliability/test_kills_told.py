@@ -59,14 +59,14 @@ def test_what_was_written_down_as_reported_is_not_reported_again(
             own = 0
             while ended.is_killed:
                 own += 1
-                written, heard = set(SentLog(watched.places.sent_log).reported), len(channel.heard)
+                written, heard = set(SentLog(watched.places.sent_log).sent), len(channel.heard)
                 assert written <= set(list_names(channel))
                 ended = watched.run(environment)
                 assert not written & set(list_names(channel)[heard:])
         assert ended.code == 0, ended
         names = list_names(channel)
         assert len(set(names)) == 3
-        assert set(SentLog(watched.places.sent_log).reported) == set(names)
+        assert set(SentLog(watched.places.sent_log).sent) == set(names)
         assert len(names) - 3 <= own
         kills, repeated = kills + own, repeated + len(names) - 3
         expected = expected or Expected(
