@@ -188,7 +188,7 @@ class Stored:
 
 
 class Answer(StrEnum):
-    """What an operation's answer was worth; each answered operation counts as exactly one."""
+    """The outcome of an operation; each answered operation counts as exactly one."""
 
     COMPLETED = "completed"
     NOT_FOUND = "not_found"

@@ -51,10 +51,10 @@ def coordinated_omission() -> None:
     note = Loop.note
 
     def from_the_send(
-        self: Loop, lane: OperationStream, prepared: object, times_s: _Times, reply: object
+        self: Loop, stream: OperationStream, prepared: object, times_s: _Times, reply: object
     ) -> str | None:
         _, sent_s, ended_s = times_s
-        return note(self, lane, prepared, (sent_s, sent_s, ended_s), reply)
+        return note(self, stream, prepared, (sent_s, sent_s, ended_s), reply)
 
     _replace(Loop, "note", from_the_send)
 
@@ -86,10 +86,10 @@ def flattered_service() -> None:
     note = Loop.note
 
     def sooner(
-        self: Loop, lane: OperationStream, prepared: object, times_s: _Times, reply: object
+        self: Loop, stream: OperationStream, prepared: object, times_s: _Times, reply: object
     ) -> str | None:
         intended_s, sent_s, ended_s = times_s
-        return note(self, lane, prepared, (intended_s, sent_s, max(sent_s, ended_s - 0.04)), reply)
+        return note(self, stream, prepared, (intended_s, sent_s, max(sent_s, ended_s - 0.04)), reply)
 
     _replace(Loop, "note", sooner)
 
@@ -140,10 +140,10 @@ def double_count() -> None:
     note_error = Loop.note_error
 
     def twice(
-        self: Loop, lane: OperationStream, prepared: object, times_s: _Times, error: Exception
+        self: Loop, stream: OperationStream, prepared: object, times_s: _Times, error: Exception
     ) -> str:
-        note_error(self, lane, prepared, times_s, error)
-        return note_error(self, lane, prepared, times_s, error)
+        note_error(self, stream, prepared, times_s, error)
+        return note_error(self, stream, prepared, times_s, error)
 
     _replace(Loop, "note_error", twice)
 

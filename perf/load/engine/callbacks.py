@@ -44,8 +44,8 @@ class OpenCalls:
         for start_s in starts:
             intended_s = span.begin_s + start_s
             number = next(loop.numbers)
-            lane = loop.choose(number)
-            prepared = lane.task.prepare(number)
+            stream = loop.choose(number)
+            prepared = stream.task.prepare(number)
             loop.await_start(intended_s)
             if intended_s >= span.end_s:
                 return
@@ -54,8 +54,8 @@ class OpenCalls:
                 return
             sent_s = loop.clock.now()
             ready_s = loop.lag.find_ready(intended_s, freed_s, sent_s)
-            lane.log.sent.extend((intended_s, ready_s, sent_s))
-            lane.soon(prepared, partial(self._end, lane, prepared, (intended_s, sent_s)))
+            stream.log.sent.extend((intended_s, ready_s, sent_s))
+            stream.soon(prepared, partial(self._end, stream, prepared, (intended_s, sent_s)))
 
     def _take_slot(self, drain_s: float) -> float | None:
         while (rest_s := self._loop.span.end_s + drain_s - self._loop.clock.now()) > 0:
@@ -67,15 +67,15 @@ class OpenCalls:
 
     def _end(
         self,
-        lane: OperationStream,
-        prepared: Any,  # noqa: ANN401  what the lane's task made ready
+        stream: OperationStream,
+        prepared: Any,  # noqa: ANN401  what the stream's task made ready
         begun_s: tuple[float, float],
         reply: Any,  # noqa: ANN401  a reply, if there is no error
         error: Exception | None,
     ) -> None:
         ended_s = self._loop.clock.now()
         times_s = (*begun_s, ended_s)
-        _note(self._loop, self._fail, lane, prepared, times_s, reply=reply, error=error)
+        _note(self._loop, self._fail, stream, prepared, times_s, reply=reply, error=error)
         self._slots.put(ended_s)
 
 
@@ -110,27 +110,33 @@ class ClosedCalls:
         if number is None:
             self.is_idle = True
             return False
-        lane = loop.choose(number)
-        prepared = lane.task.prepare(number)
+        stream = loop.choose(number)
+        prepared = stream.task.prepare(number)
         sent_s = loop.clock.now()
         if sent_s >= loop.span.end_s:
             self.is_idle = True
             return False
-        lane.log.begun.append(sent_s)
-        lane.soon(prepared, partial(self._end, lane, prepared, sent_s))
+        stream.log.begun.append(sent_s)
+        stream.soon(prepared, partial(self._end, stream, prepared, sent_s))
         return True
 
     def _end(
         self,
-        lane: OperationStream,
-        prepared: Any,  # noqa: ANN401  what the lane's task made ready
+        stream: OperationStream,
+        prepared: Any,  # noqa: ANN401  what the stream's task made ready
         sent_s: float,
         reply: Any,  # noqa: ANN401  a reply, if there is no error
         error: Exception | None,
     ) -> None:
         ended_s = self._loop.clock.now()
         _note(
-            self._loop, self._fail, lane, prepared, (sent_s, sent_s, ended_s), reply=reply, error=error
+            self._loop,
+            self._fail,
+            stream,
+            prepared,
+            (sent_s, sent_s, ended_s),
+            reply=reply,
+            error=error,
         )
         if next(self._turns) % 2:
             self.run()
@@ -139,8 +145,8 @@ class ClosedCalls:
 def _note(
     loop: Loop,
     fail: Callable[[Exception], None],
-    lane: OperationStream,
-    prepared: Any,  # noqa: ANN401  what the lane's task made ready
+    stream: OperationStream,
+    prepared: Any,  # noqa: ANN401  what the stream's task made ready
     times_s: tuple[float, float, float],
     *,
     reply: Any,  # noqa: ANN401  a reply, if there is no error
@@ -149,8 +155,8 @@ def _note(
     """Note how an operation ended; `times_s` are its intended start, send and end."""
     try:
         if error is None:
-            loop.note(lane, prepared, times_s, reply)
+            loop.note(stream, prepared, times_s, reply)
         else:
-            loop.note_error(lane, prepared, times_s, error)
+            loop.note_error(stream, prepared, times_s, error)
     except Exception as defect:  # noqa: BLE001  handed to the main thread, which raises it
         fail(defect)

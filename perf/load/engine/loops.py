@@ -68,7 +68,7 @@ class OperationStream:
 class Loop:
     """What one thread needs. `numbers` is shared by all threads of the engine, and by all stages.
 
-    `choose` gives the lane of an operation number.
+    `choose` gives the stream of an operation number.
     """
 
     choose: Callable[[int], OperationStream]
@@ -82,13 +82,13 @@ class Loop:
         """Send one operation after the other until the span ends; each is intended when it is sent."""
         self.clock.sleep_until(self.span.begin_s)
         for number in self.numbers:
-            lane = self.choose(number)
-            prepared = lane.task.prepare(number)
+            stream = self.choose(number)
+            prepared = stream.task.prepare(number)
             sent_s = self.clock.now()
             if sent_s >= self.span.end_s:
                 return
-            lane.log.begun.append(sent_s)
-            self._perform(lane, prepared, sent_s, sent_s)
+            stream.log.begun.append(sent_s)
+            self._perform(stream, prepared, sent_s, sent_s)
 
     def run_open(self, places: Iterator[int], starts: Sequence[float], drain_s: float) -> None:
         """Send operations at their intended starts, or as soon after as this thread is free.
@@ -102,14 +102,14 @@ class Loop:
         for place in places:
             intended_s = self.span.begin_s + starts[place]
             number = next(self.numbers)
-            lane = self.choose(number)
-            prepared = lane.task.prepare(number)
+            stream = self.choose(number)
+            prepared = stream.task.prepare(number)
             sent_s = self.await_start(intended_s)
             if intended_s >= self.span.end_s or sent_s >= self.span.end_s + drain_s:
                 return
             ready_s = self.lag.find_ready(intended_s, freed_s, sent_s)
-            lane.log.sent.extend((intended_s, ready_s, sent_s))
-            freed_s, _ = self._perform(lane, prepared, intended_s, sent_s)
+            stream.log.sent.extend((intended_s, ready_s, sent_s))
+            freed_s, _ = self._perform(stream, prepared, intended_s, sent_s)
 
     def run_to_completion(self) -> None:
         """Perform every operation, each in a bounded number of attempts with growing pauses.
@@ -120,19 +120,19 @@ class Loop:
         """
         self.clock.sleep_until(self.span.begin_s)
         for number in self.numbers:
-            lane = self.choose(number)
-            prepared = lane.task.prepare(number)
+            stream = self.choose(number)
+            prepared = stream.task.prepare(number)
             failure: str | None = None
             for attempt in range(PRELOAD_ATTEMPTS):
                 if attempt:
                     self.clock.sleep_until(self.clock.now() + _FIRST_PAUSE_S * 2 ** (attempt - 1))
                 sent_s = self.clock.now()
-                lane.log.begun.append(sent_s)
-                _, failure = self._perform(lane, prepared, sent_s, sent_s)
+                stream.log.begun.append(sent_s)
+                _, failure = self._perform(stream, prepared, sent_s, sent_s)
                 if failure is None:
                     break
             else:
-                what = lane.task.describe(prepared)
+                what = stream.task.describe(prepared)
                 why = f"{what} did not succeed in {PRELOAD_ATTEMPTS} attempts; the last: {failure}"
                 raise StepFailed("load", "the load engine", why)
 
@@ -146,8 +146,8 @@ class Loop:
 
     def note(
         self,
-        lane: OperationStream,
-        prepared: Any,  # noqa: ANN401  what the lane's task made ready
+        stream: OperationStream,
+        prepared: Any,  # noqa: ANN401  what the stream's task made ready
         times_s: tuple[float, float, float],
         reply: Any,  # noqa: ANN401  what its driver answered
     ) -> str | None:
@@ -155,48 +155,48 @@ class Loop:
 
         `times_s` are its intended start, send and end.
         """
-        worth = lane.task.judge(prepared, reply)
-        if worth is Answer.COMPLETED:
-            lane.log.completed.extend(times_s)
+        outcome = stream.task.judge(prepared, reply)
+        if outcome is Answer.COMPLETED:
+            stream.log.completed.extend(times_s)
             return None
-        return _note_failure(lane, prepared, times_s, worth.value, repr(reply)[:200])
+        return _note_failure(stream, prepared, times_s, outcome.value, repr(reply)[:200])
 
     def note_error(
         self,
-        lane: OperationStream,
-        prepared: Any,  # noqa: ANN401  what the lane's task made ready
+        stream: OperationStream,
+        prepared: Any,  # noqa: ANN401  what the stream's task made ready
         times_s: tuple[float, float, float],
         error: Exception,
     ) -> str:
         """Note an operation that ended with an error; give the message."""
-        return _note_failure(lane, prepared, times_s, self.classify(error), repr(error))
+        return _note_failure(stream, prepared, times_s, self.classify(error), repr(error))
 
     def _perform(
         self,
-        lane: OperationStream,
-        prepared: Any,  # noqa: ANN401  what the lane's task made ready
+        stream: OperationStream,
+        prepared: Any,  # noqa: ANN401  what the stream's task made ready
         intended_s: float,
         sent_s: float,
     ) -> tuple[float, str | None]:
         """Do one operation; give when it ended, and the message of its failure, if it failed."""
         try:
-            reply = lane.task.send(prepared)
+            reply = stream.task.send(prepared)
         except Exception as error:  # noqa: BLE001  a driver may raise anything; the session names it
             ended_s = self.clock.now()
-            return ended_s, self.note_error(lane, prepared, (intended_s, sent_s, ended_s), error)
+            return ended_s, self.note_error(stream, prepared, (intended_s, sent_s, ended_s), error)
         ended_s = self.clock.now()
-        return ended_s, self.note(lane, prepared, (intended_s, sent_s, ended_s), reply)
+        return ended_s, self.note(stream, prepared, (intended_s, sent_s, ended_s), reply)
 
 
 def _note_failure(
-    lane: OperationStream,
-    prepared: Any,  # noqa: ANN401  what the lane's task made ready
+    stream: OperationStream,
+    prepared: Any,  # noqa: ANN401  what the stream's task made ready
     times_s: tuple[float, float, float],
     kind: str,
     found: str,
 ) -> str:
     intended_s, _, ended_s = times_s
-    lane.log.failed.append((intended_s, ended_s, kind))
-    message = f"{lane.task.describe(prepared)}: {found}"
-    lane.log.examples.setdefault(kind, message)
+    stream.log.failed.append((intended_s, ended_s, kind))
+    message = f"{stream.task.describe(prepared)}: {found}"
+    stream.log.examples.setdefault(kind, message)
     return message

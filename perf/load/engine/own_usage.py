@@ -15,7 +15,7 @@ _TASKS = Path("/proc/self/task")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Used:
-    """One look. Both totals only ever grow; `at_s` is in the engine's time, as cells are."""
+    """One look. Both totals only ever grow; `at_s` is in the engine's time, as windows are."""
 
     at_s: float
     cpu_s: float
@@ -55,18 +55,18 @@ class OwnUsage:
             yield task.name, int(waited_ns)
 
 
-def use_between(cells: Sequence[IterationWindow], looks: Sequence[Used]) -> tuple[Usage, ...]:
+def use_between(windows: Sequence[IterationWindow], looks: Sequence[Used]) -> tuple[Usage, ...]:
     """Return the usage per phase and iteration, straight between the looks around each edge.
 
-    A cell counts from the first look to the last; the warm-ups of a phase count as one.
+    A window counts from the first look to the last; the warm-ups of a phase count as one.
     """
     at_s = [look.at_s for look in looks]
     totals: dict[tuple[str, int], list[float]] = {}
-    for cell in cells:
-        edges = np.clip((cell.start_s, cell.end_s), at_s[0], at_s[-1])
+    for window in windows:
+        edges = np.clip((window.start_s, window.end_s), at_s[0], at_s[-1])
         cpu_s = np.interp(edges, at_s, [look.cpu_s for look in looks])
         waited_s = np.interp(edges, at_s, [look.waited_s for look in looks])
-        total = totals.setdefault((cell.phase, cell.iteration), [0.0, 0.0, 0.0])
+        total = totals.setdefault((window.phase, window.iteration), [0.0, 0.0, 0.0])
         for place, values in enumerate((edges, cpu_s, waited_s)):
             total[place] += float(values[1] - values[0])
     return tuple(

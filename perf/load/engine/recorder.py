@@ -4,8 +4,8 @@ A thread only appends floats to the lists of one `Log`; extending a list by a tu
 list's front off are each one step under the interpreter's lock, so that no thread waits for the
 folding or for another. Nothing is ever dropped: each attempted operation ends in exactly one counter.
 
-Everything belongs to a cell: one iteration of a phase, or one warm-up. An operation belongs to the
-cell of its intended start, whenever it ends.
+Everything belongs to a window: one iteration of a phase, or one warm-up. An operation belongs to the
+window of its intended start, whenever it ends.
 """
 
 import math
@@ -89,15 +89,15 @@ class OperationKind:
 
 
 class Recorder:
-    """Folds the logs of an engine's threads by operation, cell, and time of the intended start."""
+    """Folds the logs of an engine's threads by operation, window, and time of the intended start."""
 
     def __init__(self, kinds: Sequence[OperationKind], start_at_s: float) -> None:
         """Let the first stage start at `start_at_s` (Unix time)."""
-        self._books = {kind.operation: _OperationRecorder(kind) for kind in kinds}
-        self.logs = {operation: book.log for operation, book in self._books.items()}
+        self._recorders = {kind.operation: _OperationRecorder(kind) for kind in kinds}
+        self.logs = {operation: recorder.log for operation, recorder in self._recorders.items()}
         """What threads append to, by operation."""
         self._start_at_s = start_at_s
-        self._cells: list[IterationWindow] = []
+        self._windows: list[IterationWindow] = []
         self._begins: list[float] = []
         self._planned: Tally[tuple[str, int]] = Tally()
         self._encoder = Encoder()
@@ -108,9 +108,9 @@ class Recorder:
         """When the last operation that was folded ended, in seconds from the first stage's start."""
 
     @property
-    def cells(self) -> tuple[IterationWindow, ...]:
-        """Return all cells so far, in order."""
-        return tuple(self._cells)
+    def windows(self) -> tuple[IterationWindow, ...]:
+        """Return all windows so far, in order."""
+        return tuple(self._windows)
 
     def begin_stage(self, phase: str, begin_s: float) -> None:
         """Open the warm-up of a stage, whose end is not known yet."""
@@ -125,8 +125,8 @@ class Recorder:
         `starts` are the intended starts that an open loop's schedule holds, in seconds from the first
         stage's start; those before the end count as attempted from now on.
         """
-        warm_up = self._cells.pop()
-        first = len(self._cells)
+        warm_up = self._windows.pop()
+        first = len(self._windows)
         self._width_s = stage.histogram_s
         self._open(warm_up.phase, 0, warm_up.start_s, at_s)
         for place, iteration in enumerate(stage.iterations):
@@ -134,10 +134,10 @@ class Recorder:
             start_s, end_s = (at_s + stage.iteration_s * count for count in (place, place + 1))
             self._open(stage.phase, iteration, start_s, end_s)
         if starts is not None:
-            for cell in self._cells[first:]:
-                before = np.searchsorted(starts, (cell.start_s, cell.end_s))
-                self._planned[cell.phase, cell.iteration] += int(before[1] - before[0])
-        return self._cells[-1].end_s
+            for window in self._windows[first:]:
+                before = np.searchsorted(starts, (window.start_s, window.end_s))
+                self._planned[window.phase, window.iteration] += int(before[1] - before[0])
+        return self._windows[-1].end_s
 
     def begin_counted(self, phase: str) -> None:
         """Open a phase whose only iteration ends when all of its operations are done."""
@@ -146,7 +146,7 @@ class Recorder:
 
     def end_counted(self, end_s: float) -> None:
         """Say when that was."""
-        self._cells[-1] = replace(self._cells[-1], end_s=end_s)
+        self._windows[-1] = replace(self._windows[-1], end_s=end_s)
 
     def fold(self, horizon_s: float = math.inf) -> tuple[Interval, ...]:
         """Take what has happened before `horizon_s`; give its histograms.
@@ -156,7 +156,9 @@ class Recorder:
         operation that ends late adds a further interval of the time in which it was to start.
         """
         return tuple(
-            interval for book in self._books.values() for interval in self._fold(book, horizon_s)
+            interval
+            for recorder in self._recorders.values()
+            for interval in self._fold(recorder, horizon_s)
         )
 
     def report_seconds(self, until: int) -> str:
@@ -176,8 +178,8 @@ class Recorder:
         """
         unsent = {place: self._share_unsent(place) for place in self._planned}
         counters = []
-        for operation, book in self._books.items():
-            for (phase, iteration), tally in book.tallies.items():
+        for operation, recorder in self._recorders.items():
+            for (phase, iteration), tally in recorder.tallies.items():
                 missing = unsent.get((phase, iteration), {}).get(operation, 0)
                 counters += [
                     Counter(
@@ -187,7 +189,7 @@ class Recorder:
                         name=name,
                         value=value,
                     )
-                    for name, value in book.total(tally, missing).items()
+                    for name, value in recorder.total(tally, missing).items()
                 ]
         return tuple(counters)
 
@@ -198,67 +200,69 @@ class Recorder:
         )
 
     def _share_unsent(self, place: tuple[str, int]) -> Mapping[str, int]:
-        """Share out what was planned in a cell and never sent: by weight, the largest rests first."""
-        offered = {name: book for name, book in self._books.items() if not book.kind.is_part}
-        sent = sum(book.tallies[place][ATTEMPTED] for book in offered.values())
+        """Share out what was planned in a window and never sent: by weight, the largest rests first."""
+        offered = {
+            name: recorder for name, recorder in self._recorders.items() if not recorder.kind.is_part
+        }
+        sent = sum(recorder.tallies[place][ATTEMPTED] for recorder in offered.values())
         unsent, weights = self._planned[place] - sent, sum(b.kind.weight for b in offered.values())
-        exact = {name: unsent * book.kind.weight / weights for name, book in offered.items()}
+        exact = {name: unsent * recorder.kind.weight / weights for name, recorder in offered.items()}
         shares = {name: math.floor(value) for name, value in exact.items()}
         rests = sorted(exact, key=lambda name: shares[name] - exact[name])
         for name in rests[: unsent - sum(shares.values())]:
             shares[name] += 1
         return shares
 
-    def _fold(self, book: "_OperationRecorder", horizon_s: float) -> Iterator[Interval]:
+    def _fold(self, recorder: "_OperationRecorder", horizon_s: float) -> Iterator[Interval]:
         # What ended is taken before what began, so that nothing ends here before it has begun.
-        completed, failed, sent, begun = book.waiting.take(book.log, horizon_s)
-        if book.kind.is_part:
+        completed, failed, sent, begun = recorder.waiting.take(recorder.log, horizon_s)
+        if recorder.kind.is_part:
             # One may begin when the load is over, within an operation that began before.
-            completed = completed[completed[:, 0] < self._cells[-1].end_s]
+            completed = completed[completed[:, 0] < self._windows[-1].end_s]
         for intended_s, _, name in failed:
-            cell = self._cells[bisect_right(self._starts(), intended_s) - 1]
-            book.tallies[cell.phase, cell.iteration][name] += 1
-        self._count(book, begun[:, 0], ATTEMPTED)
-        self._count(book, begun[:, 0], SENT_IN_WINDOW)
-        self._count(book, sent[:, 0], ATTEMPTED)
-        self._count(book, sent[self._in_own_stage(sent), 2], SENT_IN_WINDOW)
-        self._count(book, sent[sent[:, 1] > sent[:, 0], 0], HELD)
+            window = self._windows[bisect_right(self._starts(), intended_s) - 1]
+            recorder.tallies[window.phase, window.iteration][name] += 1
+        self._count(recorder, begun[:, 0], ATTEMPTED)
+        self._count(recorder, begun[:, 0], SENT_IN_WINDOW)
+        self._count(recorder, sent[:, 0], ATTEMPTED)
+        self._count(recorder, sent[self._in_own_stage(sent), 2], SENT_IN_WINDOW)
+        self._count(recorder, sent[sent[:, 1] > sent[:, 0], 0], HELD)
         in_own_stage = self._in_own_stage(completed)
-        self._count(book, completed[in_own_stage, 2], COMPLETED_IN_WINDOW)
+        self._count(recorder, completed[in_own_stage, 2], COMPLETED_IN_WINDOW)
         intended_s, sent_s, ended_s = np.ascontiguousarray(completed.T)
         ends_s = (self.last_end_s, *(end_s for _, end_s, _ in failed), ended_s.max(initial=0.0))
         self.last_end_s = float(max(ends_s))
         service_s = ended_s - sent_s
-        if not book.kind.is_part:
+        if not recorder.kind.is_part:
             self._count_seconds(ended_s[in_own_stage], service_s[in_own_stage])
-        for cell, place, chosen in self._by_time(intended_s):
-            tally = book.tallies[cell.phase, cell.iteration]
+        for window, place, chosen in self._by_time(intended_s):
+            tally = recorder.tallies[window.phase, window.iteration]
             tally[Answer.COMPLETED] += int(intended_s[chosen].size)
             response_s = ended_s[chosen] - intended_s[chosen]
-            yield self._interval(book, RESPONSE_TIME, cell, place, response_s)
-            yield self._interval(book, SERVICE_TIME, cell, place, service_s[chosen])
-        for cell, place, chosen in self._by_time(sent[:, 0]):
+            yield self._interval(recorder, RESPONSE_TIME, window, place, response_s)
+            yield self._interval(recorder, SERVICE_TIME, window, place, service_s[chosen])
+        for window, place, chosen in self._by_time(sent[:, 0]):
             lateness_s = sent[chosen, 2] - sent[chosen, 1]
-            yield self._interval(book, SEND_LATENESS, cell, place, lateness_s)
+            yield self._interval(recorder, SEND_LATENESS, window, place, lateness_s)
 
     def _open(self, phase: str, iteration: int, start_s: float, end_s: float) -> None:
-        cell = IterationWindow(phase=phase, iteration=iteration, start_s=start_s, end_s=end_s)
-        self._cells.append(cell)
-        for book in self._books.values():
-            book.tallies[phase, iteration]  # what nothing happened in is counted as well
+        window = IterationWindow(phase=phase, iteration=iteration, start_s=start_s, end_s=end_s)
+        self._windows.append(window)
+        for recorder in self._recorders.values():
+            recorder.tallies[phase, iteration]  # what nothing happened in is counted as well
 
     def _starts(self) -> list[float]:
-        return [cell.start_s for cell in self._cells]
+        return [window.start_s for window in self._windows]
 
-    def _count(self, book: "_OperationRecorder", times_s: Columns, name: str) -> None:
-        """Count each time into the cell in which it lies; what lies after the last cell has none."""
+    def _count(self, recorder: "_OperationRecorder", times_s: Columns, name: str) -> None:
+        """Count each time into its window; what lies after the last one has none."""
         if not times_s.size:
             return
         first, last = (bisect_right(self._starts(), t) for t in (times_s.min(), times_s.max()))
-        for cell in self._cells[first - 1 : last]:
-            is_in = (times_s >= cell.start_s) & (times_s < cell.end_s)
+        for window in self._windows[first - 1 : last]:
+            is_in = (times_s >= window.start_s) & (times_s < window.end_s)
             if count := int(np.count_nonzero(is_in)):
-                book.tallies[cell.phase, cell.iteration][name] += count
+                recorder.tallies[window.phase, window.iteration][name] += count
 
     def _in_own_stage(self, rows: Columns) -> NDArray[np.bool_] | slice:
         """Choose rows whose last time lies in the stage in which the first did.
@@ -278,29 +282,29 @@ class Recorder:
             found[1] += float(service_s[chosen].sum())
 
     def _by_time(self, intended_s: Columns) -> Iterator[tuple[IterationWindow, int, _Chosen]]:
-        for cell, place, chosen in _group(self._starts(), intended_s, self._width_s):
-            yield self._cells[cell], place, chosen
+        for number, place, chosen in _group(self._starts(), intended_s, self._width_s):
+            yield self._windows[number], place, chosen
 
     def _interval(
         self,
-        book: "_OperationRecorder",
+        recorder: "_OperationRecorder",
         kind: Metric,
-        cell: IterationWindow,
+        window: IterationWindow,
         place: int,
         times_s: Columns,
     ) -> Interval:
         encoded = self._encoder.encode(np.rint(times_s * 1e6).astype(np.int64))
         if encoded.clamped:
-            book.tallies[cell.phase, cell.iteration][CLAMPED] += encoded.clamped
-        start_s = cell.start_s + place * self._width_s
+            recorder.tallies[window.phase, window.iteration][CLAMPED] += encoded.clamped
+        start_s = window.start_s + place * self._width_s
         # Rounded as the interval log keeps it, so that equal intervals of two engines stay equal.
         return Interval(
-            phase=cell.phase,
-            operation=book.kind.operation,
+            phase=window.phase,
+            operation=recorder.kind.operation,
             kind=kind.name,
-            iteration=cell.iteration,
+            iteration=window.iteration,
             start_s=round(self._start_at_s + start_s, 6),
-            length_s=round(min(self._width_s, cell.end_s - start_s), 6),
+            length_s=round(min(self._width_s, window.end_s - start_s), 6),
             max_us=encoded.max_us,
             encoded=encoded.text,
         )
@@ -316,7 +320,7 @@ class _OperationRecorder:
         self.tallies: defaultdict[tuple[str, int], Tally[str]] = defaultdict(Tally)
 
     def total(self, tally: Tally[str], unsent: int) -> Tally[str]:
-        """Add up a cell's counters, of which `unsent` operations were never sent."""
+        """Add up a window's counters, of which `unsent` operations were never sent."""
         if self.kind.is_part:
             return Tally({Answer.COMPLETED.value: tally[Answer.COMPLETED]})
         totals = Tally(dict.fromkeys(_ALWAYS_COUNTED, 0))
@@ -361,25 +365,25 @@ def _split(
 
 
 def _group(starts: list[float], times_s: Columns, width_s: int) -> Iterator[tuple[int, int, _Chosen]]:
-    """Yield each place in `starts`, the windows of `width_s` since it that have times, and these."""
+    """Yield each place in `starts`, the slots of `width_s` since it that have times, and these."""
     if not times_s.size:
         return
-    place, window = _find(starts, float(times_s.min()), width_s)
+    place, slot = _find(starts, float(times_s.min()), width_s)
     last = _find(starts, float(times_s.max()), width_s)
-    if (place, window) == last:
-        yield place, window, slice(None)
+    if (place, slot) == last:
+        yield place, slot, slice(None)
         return
-    # Window by window, since rows are many and windows few: cheaper than to sort or to search.
+    # Slot by slot, since rows are many and slots few: cheaper than to sort or to search.
     is_before: NDArray[np.bool_] = np.zeros(times_s.size, dtype=np.bool_)
-    while (place, window) <= last:
-        end_s = starts[place] + (window + 1) * width_s
-        is_last_window = place + 1 < len(starts) and end_s >= starts[place + 1]
-        is_until = times_s < (starts[place + 1] if is_last_window else end_s)
+    while (place, slot) <= last:
+        end_s = starts[place] + (slot + 1) * width_s
+        is_last_slot = place + 1 < len(starts) and end_s >= starts[place + 1]
+        is_until = times_s < (starts[place + 1] if is_last_slot else end_s)
         chosen = is_until & ~is_before
         if chosen.any():
-            yield place, window, chosen
+            yield place, slot, chosen
         is_before = is_until
-        place, window = (place + 1, 0) if is_last_window else (place, window + 1)
+        place, slot = (place + 1, 0) if is_last_slot else (place, slot + 1)
 
 
 def _find(starts: list[float], time_s: float, width_s: int) -> tuple[int, int]:

@@ -270,18 +270,18 @@ class _EngineRun:
             StepFailed: MEASURE appeared after this engine had begun by itself.
 
         """
-        cells = self.recorder.cells[-len(self._spec.stages[place].iterations) :]
+        windows = self.recorder.windows[-len(self._spec.stages[place].iterations) :]
         self._pace_s = self._spec.stages[place].histogram_s
-        for edge_s in (*(cell.start_s for cell in cells), cells[-1].end_s):
+        for edge_s in (*(window.start_s for window in windows), windows[-1].end_s):
             self._tend(begin_s, edge_s)
             self.look_at(edge_s)
-        end_s = cells[-1].end_s
+        end_s = windows[-1].end_s
         self._tend(begin_s, end_s + _FOLD_LAG_S)
         self.fold(end_s)
         self._output.report(self.recorder.report_seconds(math.floor(end_s - begin_s + 1e-6)))
         cap_s = begin_s + self._spec.stages[place].warmup_cap_s
         ordered_s = self._ordered(place, cap_s)
-        if ordered_s is not None and ordered_s != cells[0].start_s:
+        if ordered_s is not None and ordered_s != windows[0].start_s:
             raise StepFailed("measure", "the load engine", _say_late(place, cap_s - ordered_s))
 
     def look_at(self, time_s: float) -> None:
@@ -319,7 +319,7 @@ class _EngineRun:
         return EngineResult(
             engine_index=self._spec.engine_index,
             counters=self.recorder.count(),
-            usages=use_between(self.recorder.cells, self._looks),
+            usages=use_between(self.recorder.windows, self._looks),
             examples=self.recorder.examples(),
         )
 

@@ -1,4 +1,4 @@
-"""The lanes of a load: an operation of its mix each, and a recorder that has a book for every one.
+"""The streams of a load: an operation of its mix each, and what records each.
 
 Which operation number n is depends on the seed and on n alone, so that engines in any number offer the
 same sequence between them.
@@ -38,9 +38,9 @@ class _PartLog:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperationStreams:
-    """What an engine offers: which lane an operation number takes, and the recorder behind all of them.
+    """What an engine offers: the stream of each operation number, and the recorder behind all of them.
 
-    `answer_later` says whether every lane can be sent without waiting.
+    `answer_later` says whether every stream can be sent without waiting.
     """
 
     choose: Callable[[int], OperationStream]
@@ -56,7 +56,7 @@ def lay_streams(
     clock: Clock,
     start_at_s: float,
 ) -> OperationStreams:
-    """Lay a lane for each task; `weights` is of the operations that there are tasks for."""
+    """Make a stream for each task; `weights` is of the operations that there are tasks for."""
     parts: dict[str, _PartLog] = {}
 
     def part_of(operation: Operation, name: str) -> OperationPart:
@@ -73,23 +73,25 @@ def lay_streams(
     recorder = Recorder(kinds, start_at_s)
     for name, part in parts.items():
         part.log = recorder.logs[name]
-    lanes = []
+    streams = []
     for operation, task in tasks.items():
         log = recorder.logs[operation.value]
-        lanes.append(OperationStream(task, log, task.soon) if task.soon else OperationStream(task, log))
+        streams.append(
+            OperationStream(task, log, task.soon) if task.soon else OperationStream(task, log)
+        )
     return OperationStreams(
-        choose=_chooser(lanes, [weights[operation] for operation in tasks], seed),
+        choose=_chooser(streams, [weights[operation] for operation in tasks], seed),
         recorder=recorder,
         answer_later=all(task.soon for task in tasks.values()),
     )
 
 
 def _chooser(
-    lanes: list[OperationStream], weights: list[float], seed: int
+    streams: list[OperationStream], weights: list[float], seed: int
 ) -> Callable[[int], OperationStream]:
-    (first, *others) = lanes
+    (first, *others) = streams
     if not others:
         return lambda _: first
     edges = list(accumulate(weights))
     upper, choices = edges[-1], stream(seed, _MIX_STREAM)
-    return lambda number: lanes[bisect_right(edges, unit(choices, number) * upper)]
+    return lambda number: streams[bisect_right(edges, unit(choices, number) * upper)]

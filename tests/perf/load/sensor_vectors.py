@@ -1,4 +1,4 @@
-"""Readings of the sensor workload, and what answers are worth, that every engine must give.
+"""Readings of the sensor workload, and their outcomes, that every engine must give.
 
 `python tests/perf/load/sensor_vectors.py` writes them to tests/data/vectors/sensor.json.
 """

@@ -197,7 +197,7 @@ class OneProcess(FakeSession):
 
 
 def ask_all(workload: Workload, **settings: int) -> dict[tuple[str, Operation], Counter[Answer]]:
-    """Do what engines do, one operation after the other; count what the answers of each were worth."""
+    """Do what engines do, one operation after the other; count the outcomes of each."""
     session = OneProcess(settings).speak(workload.records)
     rows = preload_rows(workload)
     spec = replace(
@@ -211,21 +211,21 @@ def ask_all(workload: Workload, **settings: int) -> dict[tuple[str, Operation], 
     if rows:
         preload = make_preload_task(spec, session)
         assert {do(preload, number) for number in range(rows)} == {Answer.COMPLETED}
-    worth: dict[tuple[str, Operation], Counter[Answer]] = defaultdict(Counter)
+    outcomes: dict[tuple[str, Operation], Counter[Answer]] = defaultdict(Counter)
     for place, phase in enumerate(workload.sequence):
         reported = replace(
             spec, mix={phase.operation: 1.0}, value_seed=value_seed(workload.sequence, place)
         )
         task = make_tasks(reported, session, Times())[phase.operation]
-        worth[phase.name, phase.operation].update(
+        outcomes[phase.name, phase.operation].update(
             do(task, number) for number in range(operations_of(workload, phase))
         )
     for part in workload.measurements:
         for operation, task in make_tasks(
             replace(spec, mix=workload.mix_of(part)), session, Times()
         ).items():
-            worth[part.name, operation].update(do(task, number) for number in range(OPERATIONS))
-    return worth
+            outcomes[part.name, operation].update(do(task, number) for number in range(OPERATIONS))
+    return outcomes
 
 
 @pytest.mark.parametrize("name", sorted(READING))

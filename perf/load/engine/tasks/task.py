@@ -35,7 +35,7 @@ class Task(Generic[Prepared, Reply]):
     soon: Soon[Prepared, Reply] | None = None
     """Sends it without waiting, if the driver can."""
     judge: Callable[[Prepared, Reply], Answer] = trust
-    """Says what the answer is worth."""
+    """Verifies the answer."""
     describe: Callable[[Prepared], str]
     """Names the operation in a message."""
 

@@ -5,7 +5,7 @@
 use crate::session::Failure;
 use crate::spec::Operation;
 
-/// What an operation's answer was worth; each answered operation counts as exactly one.
+/// The outcome of an operation; each answered operation counts as exactly one.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Answer {
     Completed,
@@ -64,7 +64,7 @@ pub trait Model {
         parts: &dyn Parts,
     ) -> Result<Self::Reply, Failure>;
 
-    /// Says what the answer is worth, and remembers what an acknowledgement promises.
+    /// Verifies the answer, and remembers what an acknowledgement promises.
     fn judge(&self, prepared: &Self::Prepared, reply: &Self::Reply) -> Answer;
 
     /// Names the operation in a message.

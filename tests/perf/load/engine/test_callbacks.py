@@ -67,9 +67,9 @@ def fail(defect: Exception) -> None:
 
 def make_loop(server: Server, end_s: float, call: Callable[[int, Done], None] | None = None) -> Loop:
     task = Task(prepare=server.prepare, send=server.send, describe=server.describe)
-    lane = OperationStream(task, Log(), call or server.call)
+    stream = OperationStream(task, Log(), call or server.call)
     return Loop(
-        choose=lambda _: lane,
+        choose=lambda _: stream,
         classify=server.classify,
         numbers=itertools.count(),
         clock=server,

@@ -63,12 +63,12 @@ class Script:
 
 
 def make_loop(script: Script, count: int | None = None, end_s: float = 1.0) -> Loop:
-    lane = OperationStream(
+    stream = OperationStream(
         Task(prepare=script.prepare, send=script.send, judge=script.judge, describe=script.describe),
         Log(),
     )
     return Loop(
-        choose=lambda _: lane,
+        choose=lambda _: stream,
         classify=script.classify,
         numbers=itertools.count() if count is None else iter(range(count)),
         clock=script.clock,

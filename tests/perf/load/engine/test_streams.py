@@ -47,9 +47,9 @@ def make_lanes(seed: int = 7, *, noted: list[OperationPart] | None = None) -> Op
     return lay_streams(make, WEIGHTS, seed, clock=Still(), start_at_s=0.0)
 
 
-def name(lanes: OperationStreams, number: int) -> str:
-    log = lanes.choose(number).log
-    return next(name for name, one in lanes.recorder.logs.items() if one is log)
+def name(streams: OperationStreams, number: int) -> str:
+    log = streams.choose(number).log
+    return next(name for name, one in streams.recorder.logs.items() if one is log)
 
 
 def test_a_mix_is_offered_in_its_shares_and_the_same_by_every_engine() -> None:
@@ -128,7 +128,7 @@ def test_a_counted_phase_is_one_iteration_that_ends_with_its_last_operation() ->
     recorder.logs["put"].completed.extend((0.0, 0.0, 0.5, 0.5, 0.5, 2.25))
     recorder.fold()
     recorder.end_counted(recorder.last_end_s)
-    (cell,) = recorder.cells
+    (cell,) = recorder.windows
     assert (cell.iteration, cell.end_s) == (1, 2.25)
     assert {one.name: one.value for one in recorder.count()}[COMPLETED_IN_WINDOW] == 2
 

@@ -133,10 +133,10 @@ def test_a_corrupted_row_is_found_by_each_query_whose_window_holds_it(
 def test_means_may_differ_by_rounding_and_maxima_may_not() -> None:
     mean = make_query(RECORDS, SEED, Operation.DOUBLE_GROUPBY_1, 0)
     best = make_query(RECORDS, SEED, Operation.SINGLE_GROUPBY_1_1_1, 0)
-    for query, worth in ((mean, Answer.COMPLETED), (best, Answer.WRONG_DATA)):
+    for query, outcome in ((mean, Answer.COMPLETED), (best, Answer.WRONG_DATA)):
         expected = HISTORY.answer(query)
         found = [replace(one, values=tuple(v * (1 + 1e-12) for v in one.values)) for one in expected]
-        assert check_answer(query, expected, found) is worth
+        assert check_answer(query, expected, found) is outcome
 
 
 def test_a_window_without_rows_has_no_groups() -> None:

@@ -13,8 +13,8 @@ use std::task::{Poll, Waker};
 use tokio::task::spawn_local;
 
 use crate::load::clock::Clock;
-use crate::load::lanes::{Lanes, Prepared};
 use crate::load::schedule::Schedule;
+use crate::load::streams::{OperationStreams, Prepared};
 use crate::task::Model;
 
 pub const PRELOAD_ATTEMPTS: u32 = 6;
@@ -109,7 +109,7 @@ impl Alarm {
 
 /// An open loop of one stage.
 pub struct Open<M: Model, C: Clock> {
-    lanes: Rc<Lanes<M, C>>,
+    streams: Rc<OperationStreams<M, C>>,
     span: Rc<Span>,
     /// How long after the stage its overdue operations are still sent.
     drain_s: f64,
@@ -122,13 +122,13 @@ pub struct Open<M: Model, C: Clock> {
 impl<M: Model + 'static, C: Clock + 'static> Open<M, C> {
     /// Frees all slots.
     pub fn new(
-        lanes: &Rc<Lanes<M, C>>,
+        streams: &Rc<OperationStreams<M, C>>,
         span: &Rc<Span>,
         in_flight: usize,
         drain_s: f64,
     ) -> Rc<Self> {
         Rc::new(Self {
-            lanes: Rc::clone(lanes),
+            streams: Rc::clone(streams),
             span: Rc::clone(span),
             drain_s,
             lag: Lag::default(),
@@ -145,10 +145,10 @@ impl<M: Model + 'static, C: Clock + 'static> Open<M, C> {
     /// What is overdue at the end of the span is still sent within the drain; what is left then counts
     /// as never answered, which the recorder knows from the schedule.
     pub async fn run(self: Rc<Self>, starts: Schedule) {
-        let _sending = self.lanes.enter();
+        let _sending = self.streams.enter();
         for start_s in starts {
             let intended_s = self.span.begin_s + start_s;
-            let Some(prepared) = self.lanes.prepare_next() else {
+            let Some(prepared) = self.streams.prepare_next() else {
                 return;
             };
             self.await_start(intended_s).await;
@@ -158,7 +158,7 @@ impl<M: Model + 'static, C: Clock + 'static> Open<M, C> {
             let Some(freed_s) = self.take_slot().await else {
                 return;
             };
-            let entered = self.lanes.enter();
+            let entered = self.streams.enter();
             let stage = Rc::clone(&self);
             spawn_local(async move {
                 stage.perform(prepared, intended_s, freed_s).await;
@@ -170,33 +170,33 @@ impl<M: Model + 'static, C: Clock + 'static> Open<M, C> {
     }
 
     async fn perform(&self, prepared: Prepared<M::Prepared>, intended_s: f64, freed_s: f64) {
-        let lanes = &self.lanes;
-        let sent_s = lanes.clock.now();
+        let streams = &self.streams;
+        let sent_s = streams.clock.now();
         let ready_s = self.lag.find_ready(intended_s, freed_s, sent_s);
-        lanes
+        streams
             .recorder
             .borrow_mut()
-            .note_sent(prepared.book, [intended_s, ready_s, sent_s]);
-        let reply = lanes.model.send(&prepared.what, &**lanes).await;
-        let ended_s = lanes.clock.now();
-        let _ = lanes.note(&prepared, [intended_s, sent_s, ended_s], &reply);
+            .note_sent(prepared.stream, [intended_s, ready_s, sent_s]);
+        let reply = streams.model.send(&prepared.what, &**streams).await;
+        let ended_s = streams.clock.now();
+        let _ = streams.note(&prepared, [intended_s, sent_s, ended_s], &reply);
         self.slots.borrow_mut().push_back(ended_s);
         self.alarm.ring(ended_s);
     }
 
     /// Sleeps until an intended start, or until the span ends before it.
     async fn await_start(&self, intended_s: f64) {
-        let mut now_s = self.lanes.clock.now();
+        let mut now_s = self.streams.clock.now();
         while now_s < intended_s && intended_s < self.span.end_s.get() {
             let until_s = intended_s.min(now_s + NAP_S);
-            self.alarm.wait(&self.lanes.clock, until_s, until_s).await;
-            now_s = self.lanes.clock.now();
+            self.alarm.wait(&self.streams.clock, until_s, until_s).await;
+            now_s = self.streams.clock.now();
         }
     }
 
     async fn take_slot(&self) -> Option<f64> {
         loop {
-            let now_s = self.lanes.clock.now();
+            let now_s = self.streams.clock.now();
             let last_s = self.span.end_s.get() + self.drain_s;
             if now_s >= last_s {
                 return None;
@@ -207,7 +207,7 @@ impl<M: Model + 'static, C: Clock + 'static> Open<M, C> {
             }
             let until_s = last_s.min(now_s + NAP_S);
             self.alarm
-                .wait(&self.lanes.clock, f64::NEG_INFINITY, until_s)
+                .wait(&self.streams.clock, f64::NEG_INFINITY, until_s)
                 .await;
         }
     }
@@ -216,26 +216,26 @@ impl<M: Model + 'static, C: Clock + 'static> Open<M, C> {
 /// Fills the slots of a closed loop when its span begins; the end of each operation sends the next,
 /// each intended when it is sent.
 pub fn start_closed<M: Model + 'static, C: Clock + 'static>(
-    lanes: &Rc<Lanes<M, C>>,
+    streams: &Rc<OperationStreams<M, C>>,
     span: &Rc<Span>,
     in_flight: usize,
 ) {
-    start_all(lanes, span, in_flight, async |lanes, span| {
-        send_in_turn(lanes, span).await;
+    start_all(streams, span, in_flight, async |streams, span| {
+        send_in_turn(streams, span).await;
     });
 }
 
 /// Fills the slots of a load whose every operation is to succeed, each in a bounded number of attempts
 /// with growing pauses. One that does not fails the load.
 pub fn start_to_completion<M: Model + 'static, C: Clock + 'static>(
-    lanes: &Rc<Lanes<M, C>>,
+    streams: &Rc<OperationStreams<M, C>>,
     span: &Rc<Span>,
     in_flight: usize,
 ) {
-    start_all(lanes, span, in_flight, async |lanes, _| {
-        while let Some(prepared) = lanes.prepare_next() {
-            if let Err(why) = complete(lanes, &prepared).await {
-                lanes.fail(why);
+    start_all(streams, span, in_flight, async |streams, _| {
+        while let Some(prepared) = streams.prepare_next() {
+            if let Err(why) = complete(streams, &prepared).await {
+                streams.fail(why);
                 return;
             }
         }
@@ -243,20 +243,20 @@ pub fn start_to_completion<M: Model + 'static, C: Clock + 'static>(
 }
 
 fn start_all<M: Model + 'static, C: Clock + 'static>(
-    lanes: &Rc<Lanes<M, C>>,
+    streams: &Rc<OperationStreams<M, C>>,
     span: &Rc<Span>,
     in_flight: usize,
-    body: impl AsyncFn(&Rc<Lanes<M, C>>, &Span) + Clone + 'static,
+    body: impl AsyncFn(&Rc<OperationStreams<M, C>>, &Span) + Clone + 'static,
 ) {
-    let entered = lanes.enter();
-    let (lanes, span) = (Rc::clone(lanes), Rc::clone(span));
+    let entered = streams.enter();
+    let (streams, span) = (Rc::clone(streams), Rc::clone(span));
     spawn_local(async move {
-        lanes.clock.sleep_until(span.begin_s).await;
+        streams.clock.sleep_until(span.begin_s).await;
         for _ in 0..in_flight {
-            let entered = lanes.enter();
-            let (lanes, span, body) = (Rc::clone(&lanes), Rc::clone(&span), body.clone());
+            let entered = streams.enter();
+            let (streams, span, body) = (Rc::clone(&streams), Rc::clone(&span), body.clone());
             spawn_local(async move {
-                body(&lanes, &span).await;
+                body(&streams, &span).await;
                 drop(entered);
             });
         }
@@ -264,14 +264,14 @@ fn start_all<M: Model + 'static, C: Clock + 'static>(
     });
 }
 
-async fn send_in_turn<M: Model, C: Clock>(lanes: &Rc<Lanes<M, C>>, span: &Span) {
+async fn send_in_turn<M: Model, C: Clock>(streams: &Rc<OperationStreams<M, C>>, span: &Span) {
     let mut in_a_row = 0;
-    while let Some(prepared) = lanes.prepare_next() {
-        let sent_s = lanes.clock.now();
+    while let Some(prepared) = streams.prepare_next() {
+        let sent_s = streams.clock.now();
         if sent_s >= span.end_s.get() {
             return;
         }
-        let has_failed = perform(lanes, &prepared, sent_s).await.is_err();
+        let has_failed = perform(streams, &prepared, sent_s).await.is_err();
         in_a_row += 1;
         // Of a server that is gone, all slots hear at once, and again at once.
         if has_failed || in_a_row % TURN_AFTER == 0 {
@@ -281,16 +281,19 @@ async fn send_in_turn<M: Model, C: Clock>(lanes: &Rc<Lanes<M, C>>, span: &Span) 
 }
 
 async fn complete<M: Model, C: Clock>(
-    lanes: &Rc<Lanes<M, C>>,
+    streams: &Rc<OperationStreams<M, C>>,
     prepared: &Prepared<M::Prepared>,
 ) -> Result<(), String> {
     let mut last = String::new();
     for attempt in 0..PRELOAD_ATTEMPTS {
         if attempt > 0 {
             let pause_s = FIRST_PAUSE_S * f64::from(1 << (attempt - 1));
-            lanes.clock.sleep_until(lanes.clock.now() + pause_s).await;
+            streams
+                .clock
+                .sleep_until(streams.clock.now() + pause_s)
+                .await;
         }
-        match perform(lanes, prepared, lanes.clock.now()).await {
+        match perform(streams, prepared, streams.clock.now()).await {
             Ok(()) => {
                 turn().await;
                 return Ok(());
@@ -301,23 +304,23 @@ async fn complete<M: Model, C: Clock>(
     Err(format!(
         "load failed on the load engine: {} did not succeed in {PRELOAD_ATTEMPTS} attempts; \
          the last: {last}",
-        lanes.model.describe(&prepared.what)
+        streams.model.describe(&prepared.what)
     ))
 }
 
 /// Does one operation that is intended when it is sent; gives the message of its failure.
 async fn perform<M: Model, C: Clock>(
-    lanes: &Rc<Lanes<M, C>>,
+    streams: &Rc<OperationStreams<M, C>>,
     prepared: &Prepared<M::Prepared>,
     sent_s: f64,
 ) -> Result<(), String> {
-    lanes
+    streams
         .recorder
         .borrow_mut()
-        .note_begun(prepared.book, sent_s);
-    let reply = lanes.model.send(&prepared.what, &**lanes).await;
-    let times_s = [sent_s, sent_s, lanes.clock.now()];
-    lanes
+        .note_begun(prepared.stream, sent_s);
+    let reply = streams.model.send(&prepared.what, &**streams).await;
+    let times_s = [sent_s, sent_s, streams.clock.now()];
+    streams
         .note(prepared, times_s, &reply)
         .map_err(|message| message())
 }

@@ -2,12 +2,12 @@
 
 pub mod clock;
 pub mod hlog;
-pub mod lanes;
 pub mod loops;
 pub mod output;
 pub mod recorder;
 pub mod runner;
 pub mod schedule;
+pub mod streams;
 pub mod timeline;
 pub mod times;
 pub mod usage;

@@ -25,7 +25,7 @@ const SEND_LATENESS: &str = "send_lateness";
 /// the start of the first stage.
 pub struct Recorder {
     timeline: Timeline,
-    books: Vec<Book>,
+    streams: Vec<OperationRecorder>,
     start_at_s: f64,
     seconds: HashMap<(usize, u64), (u64, f64)>,
     reported: u64,
@@ -34,7 +34,7 @@ pub struct Recorder {
 }
 
 /// What is kept of one operation.
-struct Book {
+struct OperationRecorder {
     kind: Kind,
     notes: Notes,
     tallies: Vec<Tally>,
@@ -49,7 +49,7 @@ struct Notes {
     begun: VecDeque<f64>,
     sent: VecDeque<[f64; 3]>,
     completed: VecDeque<[f64; 3]>,
-    /// Intended start, end, and which of the book's examples it is like.
+    /// Intended start, end, and which of the stream's examples it is like.
     failed: VecDeque<(f64, f64, usize)>,
 }
 
@@ -76,7 +76,7 @@ struct Window {
 
 /// Times that are ready to be written down.
 pub struct Ready {
-    book: usize,
+    stream: usize,
     place: Place,
     kind: &'static str,
     times: Times,
@@ -86,7 +86,7 @@ impl Recorder {
     /// Lets the first stage start at `start_at_s` (Unix time).
     #[must_use]
     pub fn new(kinds: Vec<Kind>, start_at_s: f64) -> Self {
-        let books = kinds.into_iter().map(|kind| Book {
+        let streams = kinds.into_iter().map(|kind| OperationRecorder {
             kind,
             notes: Notes::default(),
             tallies: Vec::new(),
@@ -95,7 +95,7 @@ impl Recorder {
         });
         Self {
             timeline: Timeline::default(),
-            books: books.collect(),
+            streams: streams.collect(),
             start_at_s,
             seconds: HashMap::new(),
             reported: 0,
@@ -105,44 +105,44 @@ impl Recorder {
     }
 
     /// Notes the send of an operation of a closed loop.
-    pub fn note_begun(&mut self, book: usize, sent_s: f64) {
-        self.books[book].notes.begun.push_back(sent_s);
+    pub fn note_begun(&mut self, stream: usize, sent_s: f64) {
+        self.streams[stream].notes.begun.push_back(sent_s);
     }
 
     /// Notes intended start, ready and send of an operation of an open loop.
-    pub fn note_sent(&mut self, book: usize, times_s: [f64; 3]) {
-        self.books[book].notes.sent.push_back(times_s);
+    pub fn note_sent(&mut self, stream: usize, times_s: [f64; 3]) {
+        self.streams[stream].notes.sent.push_back(times_s);
     }
 
     /// Notes intended start, send and end of an operation that was answered as it should be.
-    pub fn note_completed(&mut self, book: usize, times_s: [f64; 3]) {
-        self.books[book].notes.completed.push_back(times_s);
+    pub fn note_completed(&mut self, stream: usize, times_s: [f64; 3]) {
+        self.streams[stream].notes.completed.push_back(times_s);
     }
 
     /// Notes the times of an operation that ended otherwise; `message` is asked for once per kind.
     pub fn note_failed(
         &mut self,
-        book: usize,
+        stream: usize,
         times_s: [f64; 3],
         kind: &str,
         message: impl FnOnce() -> String,
     ) {
-        let book = &mut self.books[book];
+        let stream = &mut self.streams[stream];
         let [intended_s, _, ended_s] = times_s;
-        let known = book.examples.iter().position(|(known, _)| known == kind);
+        let known = stream.examples.iter().position(|(known, _)| known == kind);
         if known.is_none() {
-            book.examples.push((kind.to_owned(), message()));
+            stream.examples.push((kind.to_owned(), message()));
         }
-        let like = known.unwrap_or(book.examples.len() - 1);
-        book.notes.failed.push_back((intended_s, ended_s, like));
+        let like = known.unwrap_or(stream.examples.len() - 1);
+        stream.notes.failed.push_back((intended_s, ended_s, like));
     }
 
-    /// Gives which book parts of an operation are noted in.
+    /// Gives which stream parts of an operation are noted in.
     #[must_use]
     pub fn book_of(&self, operation: &str) -> Option<usize> {
-        self.books
+        self.streams
             .iter()
-            .position(|book| book.kind.operation == operation)
+            .position(|stream| stream.kind.operation == operation)
     }
 
     #[must_use]
@@ -187,8 +187,9 @@ impl Recorder {
     }
 
     fn open_tallies(&mut self) {
-        for book in &mut self.books {
-            book.tallies
+        for stream in &mut self.streams {
+            stream
+                .tallies
                 .resize_with(self.timeline.place_count(), Tally::default);
         }
     }
@@ -197,26 +198,26 @@ impl Recorder {
     ///
     /// What has happened since stays, so that a warm-up may still be told to end there.
     pub fn fold(&mut self, horizon_s: f64) -> bool {
-        let pending: usize = self.books.iter().map(|book| book.notes.count()).sum();
+        let pending: usize = self.streams.iter().map(|stream| stream.notes.count()).sum();
         let mut left = FOLD_SLICE.max(pending / FOLD_SHARE);
-        for book in 0..self.books.len() {
-            while left > 0 && self.fold_one(book, horizon_s) {
+        for stream in 0..self.streams.len() {
+            while left > 0 && self.fold_one(stream, horizon_s) {
                 left -= 1;
             }
         }
         left > 0
     }
 
-    fn fold_one(&mut self, book: usize, horizon_s: f64) -> bool {
-        let notes = &mut self.books[book].notes;
+    fn fold_one(&mut self, stream: usize, horizon_s: f64) -> bool {
+        let notes = &mut self.streams[stream].notes;
         if let Some(times_s) = take_before(&mut notes.completed, |times_s| times_s[2] < horizon_s) {
-            self.fold_completed(book, times_s);
+            self.fold_completed(stream, times_s);
         } else if let Some(times_s) = take_before(&mut notes.sent, |times_s| times_s[2] < horizon_s)
         {
-            self.fold_sent(book, times_s);
+            self.fold_sent(stream, times_s);
         } else if let Some(sent_s) = take_before(&mut notes.begun, |sent_s| *sent_s < horizon_s) {
             if let Some(place) = self.timeline.within(sent_s) {
-                let tally = &mut self.books[book].tallies[place];
+                let tally = &mut self.streams[stream].tallies[place];
                 tally.attempted += 1;
                 tally.sent_in_window += 1;
             }
@@ -224,9 +225,9 @@ impl Recorder {
             take_before(&mut notes.failed, |(_, ended_s, _)| *ended_s < horizon_s)
         {
             let (_, place) = self.timeline.find(intended_s);
-            let book = &mut self.books[book];
-            let failed = &mut book.tallies[place].failed;
-            let kind = &book.examples[like].0;
+            let stream = &mut self.streams[stream];
+            let failed = &mut stream.tallies[place].failed;
+            let kind = &stream.examples[like].0;
             match failed.get_mut(kind) {
                 Some(count) => *count += 1,
                 None => drop(failed.insert(kind.clone(), 1)),
@@ -238,18 +239,18 @@ impl Recorder {
         true
     }
 
-    fn fold_completed(&mut self, book: usize, [intended_s, sent_s, ended_s]: [f64; 3]) {
+    fn fold_completed(&mut self, stream: usize, [intended_s, sent_s, ended_s]: [f64; 3]) {
         let (cell, place) = self.timeline.find(intended_s);
-        let book = &mut self.books[book];
-        if book.kind.is_part && self.timeline.within(intended_s).is_none() {
+        let stream = &mut self.streams[stream];
+        if stream.kind.is_part && self.timeline.within(intended_s).is_none() {
             // A part may begin when the load is over, within an operation that began before.
             return;
         }
         if self.timeline.is_same_stage(intended_s, ended_s) {
             if let Some(in_window) = self.timeline.within(ended_s) {
-                book.tallies[in_window].completed_in_window += 1;
+                stream.tallies[in_window].completed_in_window += 1;
             }
-            if !book.kind.is_part {
+            if !stream.kind.is_part {
                 let second = self
                     .seconds
                     .entry(self.timeline.second(ended_s))
@@ -259,41 +260,41 @@ impl Recorder {
             }
         }
         self.last_end_s = self.last_end_s.max(ended_s);
-        let window = book
+        let window = stream
             .windows
             .entry(locate(&self.timeline, cell, intended_s))
             .or_default();
         let clamped = u64::from(window.response.add(ended_s - intended_s))
             + u64::from(window.service.add(ended_s - sent_s));
-        book.tallies[place].clamped += clamped;
-        book.tallies[place].completed += 1;
+        stream.tallies[place].clamped += clamped;
+        stream.tallies[place].completed += 1;
     }
 
-    fn fold_sent(&mut self, book: usize, [intended_s, ready_s, sent_s]: [f64; 3]) {
+    fn fold_sent(&mut self, stream: usize, [intended_s, ready_s, sent_s]: [f64; 3]) {
         let (cell, place) = self.timeline.find(intended_s);
-        let book = &mut self.books[book];
+        let stream = &mut self.streams[stream];
         if let Some(within) = self.timeline.within(intended_s) {
-            book.tallies[within].attempted += 1;
-            book.tallies[within].held += u64::from(ready_s > intended_s);
+            stream.tallies[within].attempted += 1;
+            stream.tallies[within].held += u64::from(ready_s > intended_s);
         }
         if self.timeline.is_same_stage(intended_s, sent_s)
             && let Some(in_window) = self.timeline.within(sent_s)
         {
-            book.tallies[in_window].sent_in_window += 1;
+            stream.tallies[in_window].sent_in_window += 1;
         }
-        let window = book
+        let window = stream
             .windows
             .entry(locate(&self.timeline, cell, intended_s))
             .or_default();
-        book.tallies[place].clamped += u64::from(window.lateness.add(sent_s - ready_s));
+        stream.tallies[place].clamped += u64::from(window.lateness.add(sent_s - ready_s));
     }
 
     /// Takes what was folded, to be written down. An operation that ends late adds a further interval
     /// of the time in which it was to start.
     pub fn take_ready(&mut self) -> Vec<Ready> {
         let mut ready = Vec::new();
-        for (number, book) in self.books.iter_mut().enumerate() {
-            for (place, window) in std::mem::take(&mut book.windows) {
+        for (number, stream) in self.streams.iter_mut().enumerate() {
+            for (place, window) in std::mem::take(&mut stream.windows) {
                 let kinds = [
                     (RESPONSE_TIME, window.response),
                     (SERVICE_TIME, window.service),
@@ -304,7 +305,7 @@ impl Recorder {
                         continue;
                     }
                     ready.push(Ready {
-                        book: number,
+                        stream: number,
                         place,
                         kind,
                         times,
@@ -327,7 +328,7 @@ impl Recorder {
         let start_s = cell.start_s + ready.place.window as f64 * width_s;
         Ok(Interval {
             phase: cell.phase.clone(),
-            operation: self.books[ready.book].kind.operation.clone(),
+            operation: self.streams[ready.stream].kind.operation.clone(),
             kind: ready.kind,
             iteration: cell.iteration,
             start_s: self.start_at_s + start_s,
@@ -353,18 +354,18 @@ impl Recorder {
     /// Gives all counters; see [`Timeline::count`].
     #[must_use]
     pub fn count(&self) -> Vec<Counter> {
-        let books: Vec<_> = self
-            .books
+        let streams: Vec<_> = self
+            .streams
             .iter()
-            .map(|book| (&book.kind, &book.tallies[..]))
+            .map(|stream| (&stream.kind, &stream.tallies[..]))
             .collect();
-        self.timeline.count(&books)
+        self.timeline.count(&streams)
     }
 
     /// Gives the first message of each kind of error.
     #[must_use]
     pub fn examples(&self) -> Vec<String> {
-        let all = self.books.iter().flat_map(|book| &book.examples);
+        let all = self.streams.iter().flat_map(|stream| &stream.examples);
         all.map(|(kind, message)| format!("{kind}: {message}"))
             .collect()
     }

@@ -8,10 +8,10 @@ use std::path::Path;
 use std::rc::Rc;
 
 use crate::load::clock::Clock;
-use crate::load::lanes::Lanes;
 use crate::load::loops::{Open, Span, start_closed, start_to_completion, turn};
 use crate::load::output::Output;
 use crate::load::schedule::Schedule;
+use crate::load::streams::OperationStreams;
 use crate::load::usage::{OwnUsage, Used, use_between};
 use crate::spec::{Counted, EngineResult, Load, LoadSpec, Operation, PRELOAD, Preload, Stage};
 use crate::task::Model;
@@ -63,7 +63,13 @@ pub async fn run<M: Model + 'static, C: Clock + 'static>(
     } = surroundings;
     let mut run = Run {
         spec,
-        lanes: Rc::new(Lanes::new(spec, weights, end, (model, clock), start_at_s)),
+        streams: Rc::new(OperationStreams::new(
+            spec,
+            weights,
+            end,
+            (model, clock),
+            start_at_s,
+        )),
         start_at_s,
         output,
         own: OwnUsage::new(Path::new(TASKS)),
@@ -87,10 +93,10 @@ pub async fn run<M: Model + 'static, C: Clock + 'static>(
     }
 }
 
-/// A load under way, the books that all of it is noted in, and looks at this process.
+/// A load under way, the streams that all of it is noted in, and looks at this process.
 struct Run<'a, M: Model, C: Clock> {
     spec: &'a LoadSpec,
-    lanes: Rc<Lanes<M, C>>,
+    streams: Rc<OperationStreams<M, C>>,
     start_at_s: f64,
     output: Output,
     own: OwnUsage,
@@ -117,7 +123,7 @@ impl<M: Model + 'static, C: Clock + 'static> Run<'_, M, C> {
         };
         self.look_at(begin_s).await;
         for (place, stage) in stages.iter().enumerate() {
-            self.lanes
+            self.streams
                 .recorder
                 .borrow_mut()
                 .begin_stage(&stage.phase, begin_s);
@@ -125,7 +131,7 @@ impl<M: Model + 'static, C: Clock + 'static> Run<'_, M, C> {
             let at_s = self.warm_up(place, begin_s).await?;
             let plan = self.plan(place, stage).map(|schedule| (begin_s, schedule));
             let end_s = self
-                .lanes
+                .streams
                 .recorder
                 .borrow_mut()
                 .begin_iterations(stage, at_s, plan);
@@ -145,9 +151,9 @@ impl<M: Model + 'static, C: Clock + 'static> Run<'_, M, C> {
 
     /// Writes this engine's share of the rows, for as long as that takes.
     async fn preload(&mut self, preload: &Preload) -> Result<(), String> {
-        self.lanes.recorder.borrow_mut().begin_stage(PRELOAD, 0.0);
+        self.streams.recorder.borrow_mut().begin_stage(PRELOAD, 0.0);
         start_to_completion(
-            &self.lanes,
+            &self.streams,
             &Span::new(0.0, f64::INFINITY),
             preload.in_flight,
         );
@@ -157,18 +163,18 @@ impl<M: Model + 'static, C: Clock + 'static> Run<'_, M, C> {
 
     /// Does this engine's share of so many operations in a closed loop; gives when the last ended.
     async fn counted(&mut self, counted: &Counted) -> Result<f64, String> {
-        self.lanes
+        self.streams
             .recorder
             .borrow_mut()
             .begin_counted(&counted.phase);
         self.look_at(0.0).await;
         start_closed(
-            &self.lanes,
+            &self.streams,
             &Span::new(0.0, f64::INFINITY),
             counted.in_flight,
         );
         self.await_completion().await?;
-        let mut recorder = self.lanes.recorder.borrow_mut();
+        let mut recorder = self.streams.recorder.borrow_mut();
         recorder.end_counted();
         Ok(recorder.last_end_s())
     }
@@ -177,7 +183,7 @@ impl<M: Model + 'static, C: Clock + 'static> Run<'_, M, C> {
         let mut second_s = 1.0;
         while !self.await_idle(second_s).await? {
             // Not what goes on happening meanwhile: there might be no end of that.
-            self.fold(self.lanes.clock.now()).await?;
+            self.fold(self.streams.clock.now()).await?;
             second_s += 1.0;
         }
         self.fold(f64::INFINITY).await?;
@@ -186,7 +192,7 @@ impl<M: Model + 'static, C: Clock + 'static> Run<'_, M, C> {
     }
 
     fn finish(self, counted_s: Option<f64>) -> Result<(), String> {
-        let recorder = self.lanes.recorder.borrow();
+        let recorder = self.streams.recorder.borrow();
         self.output.finish(&EngineResult {
             engine_index: self.spec.engine_index,
             counters: recorder.count(),
@@ -219,9 +225,9 @@ impl<M: Model + 'static, C: Clock + 'static> Run<'_, M, C> {
         let span = Span::new(begin_s, begin_s + stage.longest_s());
         let (Load::Closed { in_flight } | Load::Open { in_flight, .. }) = stage.load;
         match self.plan(place, stage) {
-            None => start_closed(&self.lanes, &span, in_flight),
+            None => start_closed(&self.streams, &span, in_flight),
             Some(schedule) => {
-                let open = Open::new(&self.lanes, &span, in_flight, self.drain_s(place));
+                let open = Open::new(&self.streams, &span, in_flight, self.drain_s(place));
                 tokio::task::spawn_local(open.run(schedule));
             }
         }
@@ -247,14 +253,14 @@ impl<M: Model + 'static, C: Clock + 'static> Run<'_, M, C> {
             if let Some(at_s) = self.ordered(place, cap_s)? {
                 break at_s;
             }
-            let now_s = self.lanes.clock.now();
+            let now_s = self.streams.clock.now();
             if now_s >= cap_s - DECIDE_S {
                 return Ok(cap_s);
             }
             self.tend(begin_s, (cap_s - DECIDE_S).min(now_s + POLL_S))
                 .await?;
         };
-        let late_s = self.lanes.clock.now() - at_s;
+        let late_s = self.streams.clock.now() - at_s;
         if late_s > LATEST_MEASURE_S || at_s < self.written_s(begin_s) {
             return Err(say_late(place, late_s));
         }
@@ -305,7 +311,7 @@ impl<M: Model + 'static, C: Clock + 'static> Run<'_, M, C> {
             if due_s > until_s {
                 return Ok(());
             }
-            let passed = whole(self.lanes.clock.now() - begin_s - FOLD_LAG_S);
+            let passed = whole(self.streams.clock.now() - begin_s - FOLD_LAG_S);
             self.second = passed.max(self.second + u64::from(self.pace_s));
             self.fold(self.written_s(begin_s)).await?;
             self.report(self.second)?;
@@ -316,13 +322,13 @@ impl<M: Model + 'static, C: Clock + 'static> Run<'_, M, C> {
     /// Sleeps until a time; meanwhile counts what has happened before `next_s`, without writing it down.
     async fn doze(&mut self, until_s: f64, next_s: f64) -> Result<(), String> {
         loop {
-            let now_s = self.lanes.clock.now();
+            let now_s = self.streams.clock.now();
             self.count_until(next_s.min(now_s - FOLD_LAG_S)).await?;
             if now_s >= until_s {
                 return Ok(());
             }
             let soon_s = now_s.max(0.0) + FOLD_EVERY_S;
-            self.lanes.clock.sleep_until(until_s.min(soon_s)).await;
+            self.streams.clock.sleep_until(until_s.min(soon_s)).await;
         }
     }
 
@@ -333,16 +339,16 @@ impl<M: Model + 'static, C: Clock + 'static> Run<'_, M, C> {
 
     /// Looks at what this process has used, at a time or as soon after as possible.
     async fn look_at(&mut self, time_s: f64) {
-        self.lanes.clock.sleep_until(time_s).await;
-        self.looks.push(self.own.look(self.lanes.clock.now()));
+        self.streams.clock.sleep_until(time_s).await;
+        self.looks.push(self.own.look(self.streams.clock.now()));
     }
 
     /// Counts what has happened before the horizon, a slice at a time.
     async fn count_until(&mut self, horizon_s: f64) -> Result<(), String> {
-        self.lanes.check()?;
+        self.streams.check()?;
         let horizon_s = horizon_s.min(self.ceiling_s);
         loop {
-            let is_all = self.lanes.recorder.borrow_mut().fold(horizon_s);
+            let is_all = self.streams.recorder.borrow_mut().fold(horizon_s);
             if is_all {
                 return Ok(());
             }
@@ -353,9 +359,9 @@ impl<M: Model + 'static, C: Clock + 'static> Run<'_, M, C> {
     /// Counts it, and writes down all that was counted, one histogram at a time.
     async fn fold(&mut self, horizon_s: f64) -> Result<(), String> {
         self.count_until(horizon_s).await?;
-        let ready = self.lanes.recorder.borrow_mut().take_ready();
+        let ready = self.streams.recorder.borrow_mut().take_ready();
         for one in ready {
-            let interval = self.lanes.recorder.borrow_mut().write_down(&one)?;
+            let interval = self.streams.recorder.borrow_mut().write_down(&one)?;
             self.output.append(&interval)?;
             turn().await;
         }
@@ -363,23 +369,23 @@ impl<M: Model + 'static, C: Clock + 'static> Run<'_, M, C> {
     }
 
     fn report(&self, seconds: u64) -> Result<(), String> {
-        let lines = self.lanes.recorder.borrow_mut().tell_seconds(seconds);
+        let lines = self.streams.recorder.borrow_mut().tell_seconds(seconds);
         self.output.report(lines)
     }
 
     /// Waits until everything that was sent has ended; says whether it came so far.
     async fn await_idle(&mut self, until_s: f64) -> Result<bool, String> {
         loop {
-            let now_s = self.lanes.clock.now();
+            let now_s = self.streams.clock.now();
             self.count_until(now_s).await?;
-            if self.lanes.is_idle() {
+            if self.streams.is_idle() {
                 return Ok(true);
             }
             if now_s >= until_s {
                 return Ok(false);
             }
             let soon_s = now_s.max(0.0) + IDLE_POLL_S;
-            self.lanes.clock.sleep_until(until_s.min(soon_s)).await;
+            self.streams.clock.sleep_until(until_s.min(soon_s)).await;
         }
     }
 }

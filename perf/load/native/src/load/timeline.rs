@@ -204,15 +204,15 @@ impl Timeline {
 
     /// Gives all counters; what was attempted and has not ended by now counts as timeouts.
     ///
-    /// `books` are the operations, each with its tallies. What an open loop never sent has not drawn its
+    /// `streams` are the operations, each with its tallies. What an open loop never sent has not drawn its
     /// operation: it is shared out by weight.
     #[must_use]
-    pub fn count(&self, books: &[(&Kind, &[Tally])]) -> Vec<Counter> {
+    pub fn count(&self, streams: &[(&Kind, &[Tally])]) -> Vec<Counter> {
         let planned = self.count_planned();
         let mut counters = Vec::new();
         for (place, (phase, iteration)) in self.places.iter().enumerate() {
-            let shares = share_unsent(planned[place], place, books);
-            for ((kind, tallies), unsent) in books.iter().zip(shares) {
+            let shares = share_unsent(planned[place], place, streams);
+            for ((kind, tallies), unsent) in streams.iter().zip(shares) {
                 for (name, value) in total(kind, &tallies[place], unsent) {
                     counters.push(Counter {
                         phase: phase.clone(),
@@ -251,29 +251,29 @@ impl Timeline {
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss
 )] // numbers of operations
-fn share_unsent(planned: Option<u64>, place: usize, books: &[(&Kind, &[Tally])]) -> Vec<u64> {
-    let mut shares = vec![0; books.len()];
-    let offered: Vec<usize> = (0..books.len())
-        .filter(|book| !books[*book].0.is_part)
+fn share_unsent(planned: Option<u64>, place: usize, streams: &[(&Kind, &[Tally])]) -> Vec<u64> {
+    let mut shares = vec![0; streams.len()];
+    let offered: Vec<usize> = (0..streams.len())
+        .filter(|stream| !streams[*stream].0.is_part)
         .collect();
     let sent: u64 = offered
         .iter()
-        .map(|book| books[*book].1[place].attempted)
+        .map(|stream| streams[*stream].1[place].attempted)
         .sum();
     let Some(unsent) = planned.and_then(|count| count.checked_sub(sent)) else {
         return shares;
     };
-    let weights: f64 = offered.iter().map(|book| books[*book].0.weight).sum();
+    let weights: f64 = offered.iter().map(|stream| streams[*stream].0.weight).sum();
     let mut rests = Vec::with_capacity(offered.len());
-    for book in offered {
-        let exact = unsent as f64 * books[book].0.weight / weights;
-        shares[book] = exact as u64;
-        rests.push((exact.floor() - exact, book));
+    for stream in offered {
+        let exact = unsent as f64 * streams[stream].0.weight / weights;
+        shares[stream] = exact as u64;
+        rests.push((exact.floor() - exact, stream));
     }
     rests.sort_by(|one, other| one.0.total_cmp(&other.0));
     let left = unsent.saturating_sub(shares.iter().sum());
-    for (_, book) in rests.into_iter().take(left as usize) {
-        shares[book] += 1;
+    for (_, stream) in rests.into_iter().take(left as usize) {
+        shares[stream] += 1;
     }
     shares
 }

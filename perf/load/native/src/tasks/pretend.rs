@@ -55,7 +55,7 @@ impl Pretend {
         self.send(model, &prepared)
     }
 
-    /// Sends what was prepared; gives what the answer is worth, if one comes.
+    /// Sends what was prepared; gives the outcome, if an answer comes.
     pub fn send<M: Model>(&self, model: &M, prepared: &M::Prepared) -> Option<Answer> {
         let reply = model
             .send(prepared, self)

@@ -1,4 +1,4 @@
-//! What operations do, and what their answers are worth, as in `tests/perf/load/test_*_tasks.py`.
+//! What operations do, and their outcomes, as in `tests/perf/load/test_*_tasks.py`.
 
 use serde_json::{Value, json};
 
@@ -64,7 +64,7 @@ fn what_a_preload_stores_is_what_reads_expect() {
     );
 }
 
-/// Writes a row of each device; gives what a read is worth that sees none of them.
+/// Writes a row of each device; gives the outcome of a read that sees none of them.
 fn read_without_what_was_written(target: &Value) -> Option<Answer> {
     let session = Pretend::default();
     let mut mixed = json!({"readable_rows": 6, "first_row": 6});
@@ -299,13 +299,13 @@ fn scans_that_end_early_too_often_lack_records() {
     let session = Pretend::default();
     let model = loaded(&session, &json!({"scan": 1.0}));
     assert_eq!(model.rows(Operation::Scan), 2);
-    let worth = |number| session.run(&model, Operation::Scan, number);
-    assert!((0..300).all(|number| worth(number) == Some(Answer::Completed)));
+    let outcome = |number| session.run(&model, Operation::Scan, number);
+    assert!((0..300).all(|number| outcome(number) == Some(Answer::Completed)));
     session
         .records
         .borrow_mut()
         .retain(|key, _| key.as_str() < "user0018");
-    let found: Vec<_> = (0..300).filter_map(worth).collect();
+    let found: Vec<_> = (0..300).filter_map(outcome).collect();
     assert!(found.contains(&Answer::NotFound));
     assert!(!found.contains(&Answer::WrongData));
 }

@@ -63,7 +63,7 @@ impl Numbers {
 }
 
 /// All that the loops of a load share; one thread, so plain cells.
-pub struct Lanes<M: Model, C: Clock> {
+pub struct OperationStreams<M: Model, C: Clock> {
     pub model: M,
     pub clock: C,
     pub recorder: RefCell<Recorder>,
@@ -74,14 +74,14 @@ pub struct Lanes<M: Model, C: Clock> {
     defect: RefCell<Option<String>>,
 }
 
-/// An operation that is made ready: the book that it is noted in, and what the model made.
+/// An operation that is made ready: the stream that it is of, and what the model made.
 pub struct Prepared<P> {
-    pub book: usize,
+    pub stream: usize,
     pub what: P,
 }
 
-impl<M: Model, C: Clock> Lanes<M, C> {
-    /// Lays a lane for each operation of `weights`; its numbers end before `end`.
+impl<M: Model, C: Clock> OperationStreams<M, C> {
+    /// Makes a stream for each operation of `weights`; its numbers end before `end`.
     pub fn new(
         spec: &LoadSpec,
         weights: &[(Operation, f64)],
@@ -127,9 +127,9 @@ impl<M: Model, C: Clock> Lanes<M, C> {
     /// Makes the next operation ready; none if there is none, or it cannot be made, which fails the load.
     pub fn prepare_next(&self) -> Option<Prepared<M::Prepared>> {
         let number = self.numbers.take()?;
-        let book = self.mix.choose(number);
-        match self.model.prepare(self.mix.operations[book], number) {
-            Ok(what) => Some(Prepared { book, what }),
+        let stream = self.mix.choose(number);
+        match self.model.prepare(self.mix.operations[stream], number) {
+            Ok(what) => Some(Prepared { stream, what }),
             Err(why) => {
                 self.fail(why);
                 None
@@ -152,10 +152,10 @@ impl<M: Model, C: Clock> Lanes<M, C> {
                 Answer::Completed => {
                     self.recorder
                         .borrow_mut()
-                        .note_completed(prepared.book, times_s);
+                        .note_completed(prepared.stream, times_s);
                     return Ok(());
                 }
-                worth => worth.name(),
+                outcome => outcome.name(),
             },
             Err(failure) => &failure.kind,
         };
@@ -171,7 +171,7 @@ impl<M: Model, C: Clock> Lanes<M, C> {
         };
         self.recorder
             .borrow_mut()
-            .note_failed(prepared.book, times_s, kind, message);
+            .note_failed(prepared.stream, times_s, kind, message);
         Err(message)
     }
 
@@ -200,7 +200,7 @@ impl<M: Model, C: Clock> Lanes<M, C> {
     }
 }
 
-impl<M: Model, C: Clock> Parts for Lanes<M, C> {
+impl<M: Model, C: Clock> Parts for OperationStreams<M, C> {
     fn now(&self) -> f64 {
         self.clock.now()
     }
@@ -210,15 +210,15 @@ impl<M: Model, C: Clock> Parts for Lanes<M, C> {
             .parts
             .iter()
             .find(|one| one.0 == operation && one.1 == part);
-        if let Some((_, _, book)) = known {
+        if let Some((_, _, stream)) = known {
             let times_s = [begin_s, begin_s, end_s];
-            self.recorder.borrow_mut().note_completed(*book, times_s);
+            self.recorder.borrow_mut().note_completed(*stream, times_s);
         }
     }
 }
 
 /// Something under way: a sender, or an operation.
-pub struct Entered<M: Model, C: Clock>(std::rc::Rc<Lanes<M, C>>);
+pub struct Entered<M: Model, C: Clock>(std::rc::Rc<OperationStreams<M, C>>);
 
 impl<M: Model, C: Clock> Drop for Entered<M, C> {
     fn drop(&mut self) {
