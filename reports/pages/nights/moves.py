@@ -1,7 +1,7 @@
 """What the values of a night are held against: the level that each series had, and the config."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 from typing import TypeAlias
@@ -11,6 +11,7 @@ from analysis.judging.incidents import Cause, Incident
 from analysis.judging.judgement import JudgedSeries
 from perf.model.results import Named, Purpose, TrialHead, TrialId, TrialStatus
 from reports.wording.links import incident_page
+from reports.wording.wording import percent, quantity
 
 HEADLINES = (("saturation", "throughput", "mean"), ("steady", "response_time", "p99"))
 """Phase, metric and statistic of the values that a night shows of each trial."""
@@ -41,17 +42,35 @@ def find_offsets(series: Iterable[JudgedSeries]) -> Offsets:
     return found
 
 
+def say_value(judged: JudgedSeries, night: Collection[TrialId]) -> str:
+    """Describe the value of a night against the level before the newest change up to then."""
+    points = judged.series.points
+    place = next((at for at, trial in enumerate(points.trials) if trial in night), None)
+    if place is None:
+        return ""
+    value = quantity(points.values[place], judged.series.key.metric)
+    before = points.values[max(0, place - _MOST) : place]
+    level = median(before) if len(before) >= _LEAST else 0.0
+    for change in judged.change_points:
+        level = change.before if change.index <= place else level
+    off = percent(relative_change(level, points.values[place])) if level else ""
+    return f"{value}, {off} against the level before" if off else value
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfigMove:
     """A config that changed before the trials of some experiments in a night, and what came of it.
 
-    `is_late` where it changed in an earlier night, none of whose trials with it was completed.
+    `is_late` where it changed in an earlier night, none of whose trials with it was completed;
+    `before` and `after` are two trials between which it changed.
     """
 
     config: str
     experiments: tuple[str, ...]
     is_late: bool
     incident: str
+    before: TrialHead
+    after: TrialHead
 
 
 def find_config_moves(
@@ -62,33 +81,42 @@ def find_config_moves(
     Trials that take turns are passed over: their configs differ on purpose.
     """
     attributed = _list_attributed(heads, incidents)
-    newest: dict[_Setup, str] = {}
-    completed: dict[_Setup, str] = {}
-    found: defaultdict[str, defaultdict[tuple[str, bool, str], list[str]]] = defaultdict(
-        lambda: defaultdict(list)
-    )
+    newest: dict[_Setup, TrialHead] = {}
+    completed: dict[_Setup, TrialHead] = {}
+    found: defaultdict[str, defaultdict[tuple[str, bool, str, str], list[tuple[TrialHead, TrialHead]]]]
+    found = defaultdict(lambda: defaultdict(list))
     for head in heads.values():
         if not head.night or head.purpose not in _BY_ITSELF:
             continue
         setup = head.release.system, head.experiment, head.config.name, head.testbed_class
-        content = head.config.sha256
-        is_new = newest.get(setup, content) != content
-        is_late = head.status is TrialStatus.COMPLETED and completed.get(setup, content) != content
-        if is_new or is_late:
-            incident = attributed.get((head.experiment, head.config), "")
-            found[head.night][head.config.name, not is_new, incident].append(head.experiment)
-        newest[setup] = content
-        if head.status is TrialStatus.COMPLETED:
-            completed[setup] = content
+        is_completed = head.status is TrialStatus.COMPLETED
+        last, last_completed = newest.get(setup, head), completed.get(setup, head)
+        is_new = last.config.sha256 != head.config.sha256
+        if is_new or (is_completed and last_completed.config.sha256 != head.config.sha256):
+            before = last if is_new else last_completed
+            hashes = before.config.sha256, head.config.sha256
+            found[head.night][head.config.name, not is_new, *hashes].append((before, head))
+        newest[setup] = head
+        if is_completed:
+            completed[setup] = head
     return {
         night: tuple(
             ConfigMove(
                 config=config,
-                experiments=tuple(dict.fromkeys(experiments)),
+                experiments=tuple(dict.fromkeys(after.experiment for _, after in pairs)),
                 is_late=is_late,
-                incident=incident,
+                incident=next(
+                    (
+                        attributed[after.experiment, after.config]
+                        for _, after in pairs
+                        if (after.experiment, after.config) in attributed
+                    ),
+                    "",
+                ),
+                before=pairs[0][0],
+                after=pairs[0][1],
             )
-            for (config, is_late, incident), experiments in moves.items()
+            for (config, is_late, *_), pairs in moves.items()
         )
         for night, moves in found.items()
     }

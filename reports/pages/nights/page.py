@@ -6,32 +6,61 @@ from functools import partial
 from itertools import islice
 from typing import TypeAlias, cast
 
+from analysis.detection.detection import ChangeState
+from analysis.detection.verdict import Outcome
 from analysis.judging.echoes import without_echoes
 from analysis.judging.findings import REPLAYED_NIGHTS
-from perf.model.results import Trial
-from reports.pages.nights.moves import HEADLINES, ConfigMove, Offsets, find_config_moves, find_offsets
+from analysis.judging.judgement import JudgedSeries
+from perf.model.results import SeriesKey, Trial
+from reports.pages.nights.moves import (
+    HEADLINES,
+    ConfigMove,
+    Offsets,
+    find_config_moves,
+    find_offsets,
+    say_value,
+)
 from reports.pages.nights.view import (
+    RETRACTED,
+    SUSPECTED,
     MeasuredNight,
     NightRow,
     group_nights,
     list_nights,
     summarize_night,
 )
+from reports.site.changed_settings import name_changed_settings
 from reports.site.context import SiteContext, digest
 from reports.site.rendering import render
 from reports.site.writing import Batch, LazyBatches, SiteFile, batch_of
 from reports.wording.attention import view_missing
 from reports.wording.links import NIGHTS_PAGE
-from reports.wording.wording import NOTHING, join_caveats, percent, quantity
+from reports.wording.wording import (
+    NOTHING,
+    OUTCOME_BADGES,
+    STATE_BADGES,
+    WITHDRAWN_BADGE,
+    join_caveats,
+    percent,
+    quantity,
+)
 
+_BADGES = {
+    Outcome.REGRESSED.value: OUTCOME_BADGES[Outcome.REGRESSED],
+    Outcome.IMPROVED.value: OUTCOME_BADGES[Outcome.IMPROVED],
+    SUSPECTED: STATE_BADGES[ChangeState.PROVISIONAL],
+    RETRACTED: WITHDRAWN_BADGE,
+}
+"""What a night can find of a series."""
 _AT_ONCE = 20
 """Nights whose trials are read together: many against the cost of a query, few against memory."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Beside:
-    """What all nights share: how far values are off their levels, and which configs changed when."""
+    """What all nights share: the series, how far values are off, and which configs changed when."""
 
+    series: Mapping[SeriesKey, JudgedSeries]
     offsets: Offsets
     moves: Mapping[str, Sequence[ConfigMove]]
 
@@ -48,6 +77,7 @@ def batches(context: SiteContext) -> Iterator[Batch | LazyBatches]:
     yield batch_of(render("nights.html", NIGHTS_PAGE, rows=rows[::-1], replayed=REPLAYED_NIGHTS))
     judgement = context.judgement
     beside = _Beside(
+        series={one.series.key: one for one in judgement.series},
         offsets=find_offsets((*judgement.series, *judgement.watched)),
         moves=find_config_moves(context.heads, judgement.incidents),
     )
@@ -79,13 +109,23 @@ def _point(night: MeasuredNight | None) -> Mapping[str, str] | None:
 
 def _show(context: SiteContext, beside: _Beside, row: NightRow) -> dict[str, object]:
     night = row.night
+    trials = frozenset(head.id for head in night.trials)
     return {
         "title": night.title,
         "summary": summarize_night(night, context.heads),
         "name": night.name,
-        "found": row.found_how,
-        "events": [(word, tuple(dict.fromkeys(keys))) for word, keys in row.events],
-        "moves": beside.moves.get(night.name, ()),
+        "found": "" if row.events and row.is_replayed else row.found_how,
+        "events": [
+            (
+                _BADGES[word],
+                [(key, say_value(beside.series[key], trials)) for key in dict.fromkeys(keys)],
+            )
+            for word, keys in row.events
+        ],
+        "moves": [
+            (move, name_changed_settings(move.before, move.after, context))
+            for move in beside.moves.get(night.name, ())
+        ],
         "offsets": {
             head.id: beside.offsets[head.id] for head in night.trials if head.id in beside.offsets
         },

@@ -21,7 +21,8 @@ from reports.wording.wording import count, heading, night_name, night_words, sen
 
 _IN_TURNS = (Purpose.CANDIDATE, Purpose.COMPARISON, Purpose.CONFIRMATION, Purpose.BISECTION)
 NOTHING_NEW = "nothing new"
-_WORDS = (Outcome.REGRESSED.value, Outcome.IMPROVED.value, "suspected", "retracted")
+SUSPECTED, RETRACTED = "suspected", "retracted"
+_WORDS = (Outcome.REGRESSED.value, Outcome.IMPROVED.value, SUSPECTED, RETRACTED)
 """What a night can find of a series, in the order in which it is said."""
 Events: TypeAlias = defaultdict[str, dict[str, list[SeriesKey]]]
 """By night and word the series of which it was said."""
@@ -205,8 +206,8 @@ def _list_events(judged: JudgedSeries) -> Iterator[tuple[str, str]]:
         outcome = outcome_of(metric.better, 0.0, 1.0 if alert.rises else -1.0)
         for night, word in (
             (alert.confirmed_at, outcome.value),
-            (alert.provisional_at, "suspected"),
-            (alert.withdrawn_at, "retracted"),
+            (alert.provisional_at, SUSPECTED),
+            (alert.withdrawn_at, RETRACTED),
         ):
             if night is not None and not may_be_older(judged.series, night):
                 yield nights[night], word

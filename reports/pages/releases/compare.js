@@ -110,6 +110,7 @@ document.addEventListener("DOMContentLoaded", () => {
   const titleOf = (a, b, { words }) => {
     if (a.system !== b.system) return `${words.title} ${a.system} ${a.release} → ${b.system} ${b.release}`;
     if (a.release !== b.release) return `${words.title} ${a.system} ${a.release} → ${b.release}`;
+    if (b.before === a.id) return `${words.title} ${a.system} ${a.release} ${words.configChange} ${b.config}`;
     return `${words.title} ${a.system} ${a.release}, ${a.content} → ${b.content}`;
   };
 
@@ -125,6 +126,8 @@ document.addEventListener("DOMContentLoaded", () => {
   const bold = (textContent) => kp.element("strong", { textContent });
   const tellBoth = (index, a, b, unknown) => {
     const problem = unknown.length ? `${index.words.unknown} ${unknown.join(", ")}. ${index.words.instead} ` : "";
+    const { before, changed } = index.variants[b];
+    place("settings").replaceChildren(...(before === a && changed ? [bold(index.words.settings), ` ${changed}`] : []));
     told.replaceChildren(
       problem, bold("A"), ` ${describe(index.variants[a], index)} → `, bold("B"), ` ${describe(index.variants[b], index)}`,
     );
@@ -167,12 +170,13 @@ document.addEventListener("DOMContentLoaded", () => {
     place("counts").replaceChildren(...(isChosen ? [] : newestCounts));
     place("moved").replaceChildren();
     heat.replaceChildren(...(isChosen ? [] : newest));
-    const title = isChosen ? titleOf(index.variants[a], index.variants[b], index) : heading;
+    const title = isChosen ? titleOf({ id: a, ...index.variants[a] }, index.variants[b], index) : heading;
     place("title").textContent = title;
     document.title = isChosen ? `${title} · Knickpoint` : site;
     if (!isChosen) {
       const problem = unknown.length ? `${index.words.unknown} ${unknown.join(", ")}. ` : "";
       told.textContent = problem + (a || b ? form.dataset.both : "");
+      place("settings").replaceChildren();
     } else {
       tellBoth(index, a, b, unknown);
       if (a === b) {

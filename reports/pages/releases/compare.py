@@ -42,6 +42,7 @@ from reports.pages.releases.medians import (
 from reports.pages.trial.page import find_newest
 from reports.pages.trial.spectrum import draw_course, draw_spectrum
 from reports.pages.trial.times import KINDS, describe_curves
+from reports.site.changed_settings import name_changed_settings
 from reports.site.context import SiteContext, digest
 from reports.site.rendering import render, to_script
 from reports.site.writing import Batch, SiteFile
@@ -85,7 +86,9 @@ _WORDS: Mapping[str, str | Sequence[str]] = {
     "moved": "What moved, the largest first",
     "movedColumns": ("Measure", "Verdict", "A → B", "Change", "Interval"),
     "since": "of",
+    "settings": "Changed settings:",
     "title": "Compare",
+    "configChange": "before → after the change of config",
     "unknown": "Not in this history (any more):",
     "instead": "This is shown instead:",
     "same": "A and B are the same. Choose another for one of them.",
@@ -203,6 +206,7 @@ def _describe_index(context: SiteContext, medians: Medians) -> dict[str, Any]:
     return {
         "variants": {
             variant.id: _describe_variant(variant, medians, contents)
+            | {"changed": name_change(medians.before.get(variant.id), variant, context)}
             for variant in medians.variants.values()
         },
         "columns": [_describe_column(column, context.catalog.detection) for column in columns],
@@ -367,6 +371,11 @@ def _describe_variant(variant: Variant, medians: Medians, contents: Contents) ->
         "trials": len(variant.trials),
         "days": [moment(first.started_at).day, moment(last.started_at).day],
     }
+
+
+def name_change(before: Variant | None, after: Variant, context: SiteContext) -> str:
+    """Name the settings that differ from the variant before; empty where that is not known."""
+    return name_changed_settings(before.trials[-1], after.trials[-1], context) if before else ""
 
 
 def _describe_column(column: tuple[str, str], settings: Detection) -> dict[str, Any]:

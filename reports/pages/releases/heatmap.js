@@ -101,8 +101,7 @@
       const found = before && after ? compare(before, after, column, index) : null;
       const isOnBoth = inBefore.has(measure.loosely) && inAfter.has(measure.loosely);
       const isEcho = [before, after].every((one) => one?.isEcho ?? true);
-      const isSilent = isEcho && ["small", "same", "unknown"].includes(found?.standing);
-      const standing = isSilent ? "echo" : (found?.standing ?? (isOnBoth ? "alien" : "missing"));
+      const standing = isEcho && found ? "echo" : (found?.standing ?? (isOnBoth ? "alien" : "missing"));
       const isMoved = standing === "better" || standing === "worse";
       const size = isMoved ? Math.abs(found.change) / (column.relevant || 1) : 0;
       const strength = column.relevant ? STRONG.filter((times) => Math.abs(found?.change) >= column.relevant * times).length : 1;

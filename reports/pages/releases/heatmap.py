@@ -34,8 +34,6 @@ STANDING_BADGES = {
 MISSING_BADGE = Badge(kind="missing", symbol=NOTHING, word="Not measured")
 ALIEN_BADGE = Badge(kind="missing", symbol="≠", word="Not comparable")
 ECHO_BADGE = Badge(kind="calm", symbol="↔", word="Repeats another")
-_SILENT = frozenset((MedianStatus.SMALL, MedianStatus.SAME, MedianStatus.UNKNOWN))
-"""What is not worth saying of a figure that cannot differ from another one."""
 LEGEND = (
     (STANDING_BADGES[MedianStatus.WORSE], "beyond noise, and large enough to matter"),
     (STANDING_BADGES[MedianStatus.BETTER], "the same, in the good direction"),
@@ -248,12 +246,12 @@ def _compare(key: SeriesKey, pair: HeatPair, settings: Detection, *, is_on_both:
     difference = compare(before, after, settings)
     is_reported = difference.standing in (MedianStatus.WORSE, MedianStatus.BETTER)
     relevant = settings.relevant_change.get(key.metric, 0.0)
-    is_echo = before.is_echo and after.is_echo and difference.standing in _SILENT
+    is_echo = before.is_echo and after.is_echo
     return HeatCell(
         badge=ECHO_BADGE if is_echo else STANDING_BADGES[difference.standing],
         sides=(before, after),
         difference=difference,
-        strength=strength(difference.change, relevant) if is_reported else 0,
+        strength=strength(difference.change, relevant) if is_reported and not is_echo else 0,
         notes=_list_notes((before, after), settings),
     )
 

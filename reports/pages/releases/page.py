@@ -1,9 +1,10 @@
 """The list of all releases, a page for each, and what compares any two of them."""
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import TypeAlias
 
 from analysis.detection.detection import ChangePoint, ChangeState
 from analysis.detection.series import Point, position
@@ -25,11 +26,12 @@ from reports.wording.wording import CAUSE_BADGES, OUTCOME_BADGES, Badge, count, 
 _MOST_TRIALS = 60
 _MOST_ROWS = 80
 _COUNT = partial(count_statuses, best_first=True)
+_Kinds: TypeAlias = defaultdict[tuple[Outcome, ChangeState, bool, bool], list[ChangePoint]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """How many changes of one outcome and state were found at a release.
+    """How many changes of one outcome and state were found at a release, and the largest of them.
 
     `is_within` if they lie between two nights of it, `is_of_config` if a config change made those.
     """
@@ -37,6 +39,7 @@ class Found:
     outcome: Outcome
     state: ChangeState
     many: int
+    largest: ChangePoint
     is_within: bool
     is_of_config: bool
 
@@ -83,14 +86,21 @@ class Measuring:
     def found(self) -> list[Found]:
         """Return how many changes of which outcome and state it has, by where they come from."""
         causes = {id(one): incident.cause for incident in self.incidents for one in incident.changes}
-        kinds = Counter(
-            (one.outcome, one.state, within, within and causes[id(one)] is Cause.CONFIGURATION)
-            for one in self.changes
-            for within in [one.last_before.release.version == one.first_after.release.version]
-        )
+        kinds: _Kinds = defaultdict(list)
+        for one in self.changes:
+            within = one.last_before.release.version == one.first_after.release.version
+            of_config = within and causes[id(one)] is Cause.CONFIGURATION
+            kinds[one.outcome, one.state, within, of_config].append(one)
         return [
-            Found(outcome=outcome, state=state, many=many, is_within=within, is_of_config=of_config)
-            for (outcome, state, within, of_config), many in sorted(kinds.items())
+            Found(
+                outcome=outcome,
+                state=state,
+                many=len(own),
+                largest=max(own, key=lambda one: abs(one.relative_change)),
+                is_within=within,
+                is_of_config=of_config,
+            )
+            for (outcome, state, within, of_config), own in sorted(kinds.items())
         ]
 
 
@@ -169,10 +179,11 @@ def name_comparison(before: Variant | None, newest: Variant) -> str:
 def _make_release(
     context: SiteContext, one: Measuring, medians: Medians, _: Collection[str]
 ) -> Iterator[SiteFile]:
-    variants = []
+    variants, changed = [], {}
     for variant in reversed(one.variants):
         heat, left_out = None, 0
         if before := medians.before.get(variant.id):
+            changed[variant.id] = compare.name_change(before, variant, context)
             pair = HeatPair(before=medians.measured[before.id], after=medians.measured[variant.id])
             heat, left_out = leave_out_calm(view_heatmap([pair], context.catalog.detection), _MOST_ROWS)
         variants.append((variant, before, heat, left_out))
@@ -182,6 +193,7 @@ def _make_release(
         one=one,
         incidents=_view_incidents(one, context),
         variants=variants,
+        changed=changed,
         shown=one.trials[: -_MOST_TRIALS - 1 : -1],
         count_trials=_COUNT,
         caveat=join_caveats({trial.testbed.name for trial in one.trials}, context.caveats),
@@ -209,6 +221,7 @@ def _digest_release(
         contents,
         *(variant.id for variant in variants),
         *sorted({noise.get(variant.branch, "") for variant in variants}),
+        *(compare.name_change(medians.before.get(each.id), each, context) for each in one.variants),
         *(compare.digest_changes(variant, medians, context.catalog.detection) for variant in variants),
         *(context.caveats.get(name, "unknown") for name in testbeds),
         repr(_view_incidents(one, context)),

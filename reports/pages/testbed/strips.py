@@ -116,4 +116,4 @@ def level_words(line: Line, metric: str) -> str:
     now, earlier = median(values[-newest:]), median(values[:-newest])
     change = f" ({percent(now / earlier - 1)})" if earlier else ""
     was = f"before {quantity(earlier, metric)}{change}"
-    return f"Median of the newest {newest:,} {quantity(now, metric)}, {was}."
+    return f"Newest {newest:,}: median {quantity(now, metric)}, {was}."

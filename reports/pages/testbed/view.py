@@ -12,6 +12,7 @@ from reports.wording.changes import TYPICAL, name_gap, view_scatter, view_slopes
 from reports.wording.wording import (
     MOVED_BADGE,
     SHORT_BADGE,
+    STATE_BADGES,
     STILL_BADGE,
     Badge,
     count,
@@ -40,7 +41,7 @@ def list_movements(watched: Iterable[JudgedSeries]) -> Iterator[Movement]:
                 series=key,
                 badge=MOVED_BADGE,
                 between=name_gap(change),
-                text=f"{percent(change.relative_change)}, {change.state.value}: "
+                text=f"{percent(change.relative_change)}, {STATE_BADGES[change.state].word.lower()}: "
                 f"{number(change.before)} → {quantity(change.after, key.metric)}",
             )
         for slope in view_slopes(one):

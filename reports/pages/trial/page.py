@@ -23,7 +23,7 @@ from perf.model.results import Trial, TrialHead, TrialId, TrialStatus
 from reports.pages.reproduction.ratios import Reproduction, find_reproductions
 from reports.pages.trial.differences import compare_facts, find_previous, list_differences
 from reports.pages.trial.phases import find_phases, sum_measured
-from reports.pages.trial.spectrum import ONE, draw_course, draw_spectrum
+from reports.pages.trial.spectrum import draw_course, draw_spectrum
 from reports.pages.trial.steps import draw_steps, view_steps
 from reports.pages.trial.times import KINDS, describe_curves
 from reports.pages.trial.validity import apply_rules
@@ -32,8 +32,10 @@ from reports.pages.trial.values import (
     list_canaries,
     list_counters,
     list_diagnostics,
+    list_figures,
     list_samples,
 )
+from reports.site.changed_settings import name_changed_settings
 from reports.site.context import SiteContext, digest
 from reports.site.rendering import render, to_script
 from reports.site.writing import Batch, LazyBatches, SiteFile, batch_of
@@ -202,8 +204,7 @@ def batches(context: SiteContext, with_curves: int = WITH_CURVES) -> Iterator[Ba
         newest=find_newest(context.heads, with_curves),
         beginnings=find_beginnings(context.judgement.incidents),
     )
-    charts = {"spectrum": draw_spectrum(ONE), "p99": draw_course("p99", ONE)}
-    charts["rate"] = draw_course("rate", ONE)
+    charts = {"spectrum": draw_spectrum(), "p99": draw_course("p99"), "rate": draw_course("rate")}
     yield batch_of(to_script(_CHARTS, charts))
     heads = iter(context.heads.values())
     while some := tuple(islice(heads, _AT_ONCE)):
@@ -235,6 +236,7 @@ def _make(
     for trial in known.values():
         if trial.id in wanted:
             curves = drawn.get(trial.id, {"times": ()})
+            previous = known.get(around.previous.get(trial.id, _NONE))
             if trial.id in around.newest:
                 yield to_script(times_data(trial.id), curves, of=trial_page(trial.id))
             yield render_trial(
@@ -244,12 +246,13 @@ def _make(
                 reproduce=reproduce_command(trial, context.catalog, around.nights.get(trial.night, ())),
                 caveats=around.caveats,
                 contents=around.contents,
-                previous=known.get(around.previous.get(trial.id, _NONE)),
+                previous=previous,
+                settings=name_changed_settings(previous, trial, context) if previous else "",
                 bundle_sha256=context.digests.get(trial.id, ""),
                 reproductions=around.reproductions.get(trial.id, ()),
                 begins=around.beginnings.get(trial.id, ()),
                 has_curves=bool(curves["times"]),
-                is_old=trial.id not in around.newest,
+                newest=around.newest,
             )
             if has_chart(trial):
                 yield to_script(
@@ -281,15 +284,16 @@ def render_trial(
     bundle_sha256: str = "",
     reproductions: Sequence[Reproduction] = (),
     begins: Sequence[Beginning] = (),
+    settings: str = "",
     has_curves: bool = False,
-    is_old: bool = False,
+    newest: Collection[TrialId] = (),
 ) -> SiteFile:
     """Return the page of a trial.
 
     `reproduce` is the command line that measures the same again, `contents` those of the configuration
     that stands beside the history, `previous` the trial that is compared with, if there is one,
-    `reproductions` are the reports that it reproduces, `begins` the incidents that begin with it.
-    `is_old` if it is too old to have curves.
+    `settings` names those that differ from it, `reproductions` are the reports that it reproduces,
+    `begins` the incidents that begin with it, `newest` the trials that are new enough for curves.
     """
     phases, echoes = find_phases(trial, contents.workloads), find_echoes(trial.samples)
     return render(
@@ -300,7 +304,9 @@ def render_trial(
         begins=begins,
         curves=times_data(trial.id) if has_curves else "",
         charts=_CHARTS,
-        is_old=is_old,
+        curves_before=times_data(previous.id) if previous and previous.id in newest else "",
+        is_old=bool(newest) and trial.id not in newest,
+        figures=list_figures(trial, echoes),
         rules=apply_rules(trial, contents.testbeds),
         has_limits=trial.testbed in contents.testbeds,
         phases=phases,
@@ -313,6 +319,7 @@ def render_trial(
         canaries=list_canaries(trial.samples),
         facts=compare_facts(trial),
         previous=previous,
+        settings=settings,
         differences=list_differences(previous, trial) if previous else [],
         bundle_sha256=bundle_sha256,
         logs=[one for one in files if one.name.startswith(_LOGS)],
@@ -333,13 +340,16 @@ def has_chart(trial: Trial) -> bool:
 def _digest(context: SiteContext, head: TrialHead, around: _Surroundings) -> str:
     """Digest all that the page of a trial is made of, without reading the trial."""
     own = context.digests.get(head.id, "")
+    previous = context.heads.get(around.previous.get(head.id, _NONE))
     parts = (
         own,
-        context.digests.get(around.previous.get(head.id, _NONE), ""),
+        context.digests.get(previous.id, "") if previous else "",
         around.caveats.get(head.testbed.name, "unknown"),
         reproduce_command(head, context.catalog, around.nights.get(head.night, ())),
         str(head.id in around.bundles),
         str(head.id in around.newest),
+        str(previous.id in around.newest) if previous else "",
+        name_changed_settings(previous, head, context) if previous else "",
         # Equal names and contents are equal files, so what has changed since says it all.
         *list_changed(head, around.contents),
         around.links.digest(head.id),

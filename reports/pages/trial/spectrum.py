@@ -1,17 +1,16 @@
-"""Charts of a trial, or of two over each other, as Vega-Lite specifications; scripts fill in rows.
+"""Charts of two trials over each other, as Vega-Lite specifications; scripts fill in rows.
 
 Rows carry `side`, A or B; a trial by itself is B. Neither is shown by colour alone: A is dashed, and
 tooltips name both.
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
 from reports.wording.vega import SCHEMA, Spec
 
 _HEIGHT, _LOW = 340, 190
 _STYLES = {"A": ("kp-baseline", [7, 4]), "B": ("kp-candidate", [])}
-BOTH, ONE = ("A", "B"), ("B",)
 _BEYOND = {
     "1": "0 %",
     "2": "50 %",
@@ -25,7 +24,7 @@ _BEYOND = {
 }
 
 
-def draw_spectrum(sides: Sequence[str] = BOTH) -> Spec:
+def draw_spectrum() -> Spec:
     """Draw response times by percentile, both logarithmic; rows have beyond, percentile and ms.
 
     `beyond` is 1/(1 - p): each step of the axis halves or tenths the operations that are left, as the
@@ -45,10 +44,10 @@ def draw_spectrum(sides: Sequence[str] = BOTH) -> Spec:
         "axis": axis,
     }
     tooltip = [("percentile", "Percentile (%)"), ("ms", "Response time (ms)")]
-    return _overlay("Response time by percentile", sides, _HEIGHT, {"x": x, "y": _times("ms")}, tooltip)
+    return _overlay("Response time by percentile", _HEIGHT, {"x": x, "y": _times("ms")}, tooltip)
 
 
-def draw_course(field: str, sides: Sequence[str] = BOTH) -> Spec:
+def draw_course(field: str) -> Spec:
     """Draw one figure second by second: p99 (ms, logarithmic) or rate (ops/s).
 
     Rows have at (seconds of measuring since the first), iteration, run (without a gap), p50, p99, max
@@ -73,7 +72,7 @@ def draw_course(field: str, sides: Sequence[str] = BOTH) -> Spec:
         "axis": {"tickCount": 4},
     }
     y = rate if field == "rate" else _times(field)
-    return _overlay(f"{field} of each second", sides, _LOW, {"x": x, "y": y}, tooltip)
+    return _overlay(f"{field} of each second", _LOW, {"x": x, "y": y}, tooltip)
 
 
 def _times(field: str) -> Mapping[str, object]:
@@ -91,22 +90,18 @@ def _times(field: str) -> Mapping[str, object]:
 
 
 def _overlay(
-    description: str,
-    sides: Sequence[str],
-    height: int,
-    encoding: Mapping[str, object],
-    tooltip: list[tuple[str, str]],
+    description: str, height: int, encoding: Mapping[str, object], tooltip: list[tuple[str, str]]
 ) -> Spec:
-    named = [("name", "Side")] if len(sides) > 1 else []
+    tooltip = [("name", "Trial"), *tooltip]
     return {
         "$schema": SCHEMA,
-        "description": description + (" of both trials" if len(sides) > 1 else ""),
+        "description": description,
         "width": "container",
         "height": height,
         "autosize": {"type": "fit", "contains": "padding"},
         "data": {"values": []},
         "encoding": encoding,
-        "layer": [layer for side in sides for layer in _layers(side, named + tooltip)],
+        "layer": [layer for side in _STYLES for layer in _layers(side, tooltip)],
     }
 
 

@@ -144,6 +144,11 @@ class Ruled:
     held: Badge
 
     @property
+    def is_held(self) -> bool:
+        """Whether its figure is known to be within its limit."""
+        return self.held is _HELD
+
+    @property
     def is_silent(self) -> bool:
         """Whether the limit is all that is known: no figure was kept, and no reason was given."""
         return self.held is _SILENT and self.worst is None and self.limit is not None

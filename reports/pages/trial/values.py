@@ -33,6 +33,7 @@ from perf.model.results import (
     TIMEOUTS,
     Counter,
     Sample,
+    Trial,
 )
 from reports.wording.wording import (
     NOTHING,
@@ -41,6 +42,7 @@ from reports.wording.wording import (
     metric_words,
     number,
     phase_words,
+    quantity,
     rank,
     spread,
     unit_words,
@@ -48,6 +50,7 @@ from reports.wording.wording import (
 
 _METRICS = (THROUGHPUT.name, ROW_THROUGHPUT.name, *METRICS)
 _DIAGNOSTICS = tuple(DIAGNOSTICS)
+_MAIN = ((THROUGHPUT.name, "mean"), (RESPONSE_TIME.name, "p50"), (RESPONSE_TIME.name, "p99"))
 _COUNTERS = {
     ATTEMPTED: "",
     Answer.COMPLETED: "",
@@ -126,6 +129,13 @@ class Canary:
     before: Mapping[str, float]
     after: Mapping[str, float]
 
+    @property
+    def has_moved(self) -> bool:
+        """Whether all repetitions on one side lay beyond all of the other."""
+        if not {"min", "max"} <= self.before.keys() & self.after.keys():
+            return False
+        return self.before["max"] < self.after["min"] or self.after["max"] < self.before["min"]
+
 
 def is_diagnostic(sample: Sample) -> bool:
     """Return whether a sample explains a result rather than being one.
@@ -147,6 +157,28 @@ def list_samples(samples: Sequence[Sample], echoes: Echoes = frozenset()) -> lis
         and (s.phase, s.operation, s.metric) not in times
     ]
     return [_tabulate_samples(*at, found) for at, found in _by_place(shown).items()]
+
+
+def list_figures(trial: Trial, echoes: Echoes) -> list[tuple[str, str]]:
+    """Return the main figures of each operation at one load: where, and what in a few words.
+
+    Steps of a ladder or a search stand in a table of their own.
+    """
+    stepped = {step.phase for step in trial.steps}
+    whole = [one for one in trial.samples if one.iteration is None and not one.host]
+    said: dict[tuple[str, str], list[str]] = {}
+    for metric, statistic in _MAIN:
+        for one in whole:
+            at = one.phase, one.operation
+            if (one.metric, one.statistic) != (metric, statistic) or one.phase in stepped:
+                continue
+            if (*at, metric) not in echoes:
+                name = "" if statistic == "mean" else f"{statistic} "
+                said.setdefault(at, []).append(f"{name}{quantity(one.value, metric)}")
+    return [
+        (f"{operation} {phase_words(phase)}", ", ".join(own))
+        for (phase, operation), own in said.items()
+    ]
 
 
 def find_echoes(samples: Iterable[Sample]) -> Echoes:

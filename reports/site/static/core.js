@@ -75,6 +75,18 @@ window.knickpoint = (() => {
   };
   window.addEventListener("hashchange", () => listeners.forEach((listener) => listener()));
 
+  // What an address leads to is unfolded; on paper, all of the method is.
+  const unfold = () => {
+    const target = document.getElementById(read().get("at") ?? location.hash.slice(1));
+    const folded = target?.closest("details:not([open])");
+    if (!folded) return;
+    folded.open = true;
+    target.scrollIntoView();
+  };
+  unfold();
+  window.addEventListener("hashchange", unfold);
+  window.addEventListener("beforeprint", () => document.querySelectorAll("details.method").forEach((one) => (one.open = true)));
+
   // --- What the reader chose ------------------------------------------------------------------
   // Kept for all pages; storage may be forbidden, then a choice holds for this page only.
   const memory = {

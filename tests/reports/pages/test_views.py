@@ -172,7 +172,7 @@ def test_canaries_are_compared_by_host(demo: Any) -> None:
 
     def report(trial: Trial, name: str) -> list[str]:
         html = page_of(trial)
-        row = html[html.index(f'<th scope="row">{name}') :].partition("</tr>")[0]
+        row = html[html.index(f'<th scope="row" data-label="Canary">{name}') :].partition("</tr>")[0]
         return re.findall(r">([^<\s][^<]*)<", row)
 
     assert report(trial, "CPU canary")[2:] == [

@@ -248,6 +248,7 @@ def test_the_page_goes_from_what_changed_to_the_evidence(demo: Any, incident: In
     chart = page(demo, incident)["chart"]
     first, last = (point.trial for _, point in (chart.points[0], chart.points[-1]))
     assert f"#zoom={first}..{last}" in html
+    assert '<svg class="spark' in html.partition("</section>")[0]
 
 
 def test_the_change_can_be_seen_again_by_the_commands_of_the_page(

@@ -7,7 +7,9 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from chromium import watch
 from markupsafe import escape
+from playwright.sync_api import Browser
 
 from perf.config.catalog import Catalog
 from perf.model.design import Validity
@@ -60,21 +62,30 @@ def test_the_numbers_of_the_rules_are_those_of_the_configuration(demo: Any) -> N
     assert "local: at most 12.5 ms" in text(replace(catalog, testbeds={"local": strict}))
 
 
-def test_the_page_begins_with_the_terms_and_three_groups_of_contents(demo: Any) -> None:
+def test_the_page_begins_with_the_terms_and_folds_the_rest_in_three_groups(demo: Any) -> None:
     html = text(demo.context().catalog)
-    terms, _, rest = html.partition('<nav class="contents"')
+    terms, _, rest = html.partition("</dl>")
     assert re.findall(r"<dt><a[^>]*>([^<]+)</a></dt>", terms) == [
         *("Trial, night", "Series", "Level", "Suspected, confirmed", "Undecided"),
         *("Smallest visible change", "Saturation, steady load", "Response time, service time"),
         *("Incident", "Canary, sentinel"),
     ]
-    contents, _, sections = rest.partition("</nav>")
-    assert re.findall(r"<h2>([^<]+)</h2>", contents) == [
+    assert re.findall(r"<h2>([^<]+)</h2>", rest) == [
         *("Reading a verdict", "How a point is made", "What can go wrong")
     ]
-    # The sections stand in the order of the contents.
-    listed = re.findall(r'<a href="#([^"]+)">([^<]+)</a>', contents)
-    assert listed == re.findall(r'<h2 id="([^"]+)">([^<]+)</h2>', sections)
+    assert len(re.findall(r"<summary><h3 id=", rest)) == 28
+    assert "<h2 id=" not in rest
+
+
+def test_an_address_unfolds_what_it_leads_to(browser: Browser, demo_site: Path) -> None:
+    with watch(browser, width=1280, height=800) as watched:
+        watched.open(demo_site / "method.html")
+        limits = watched.page.locator("#rule-max_error_share")
+        assert not limits.is_visible()
+        watched.open(demo_site / "method.html", "validity")
+        assert limits.is_visible()
+        watched.page.evaluate("location.hash = 'metric-throughput'")
+        watched.page.locator("#metric-throughput").wait_for(state="visible")
 
 
 def test_limits_of_a_testbed_that_no_trial_uses_are_left_out(demo: Any) -> None:

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from analysis.judging.incidents import Cause
-from perf.model.results import Named, Trial
+from perf.model.results import Named, Trial, TrialId
 from reports.pages.nights import page as pages
-from reports.pages.nights.moves import find_config_moves, find_offsets
+from reports.pages.nights.moves import find_config_moves, find_offsets, say_value
 from reports.pages.nights.view import (
     NightRow,
     find_current_night,
@@ -22,6 +22,7 @@ from reports.pages.nights.view import (
 )
 from reports.site.writing import write_site
 from reports.wording.links import incident_page
+from reports.wording.wording import percent, quantity
 
 NBSP = "\N{NO-BREAK SPACE}"
 
@@ -61,6 +62,20 @@ def test_a_headline_is_held_against_the_level_before(demo: Any) -> None:
     assert offsets[points.trials[index]][at] == pytest.approx(expected)
     assert points.trials[index + 2] not in offsets  # its level is not three points long yet
     assert points.trials[index + 3] in offsets
+
+
+def test_a_value_is_held_against_the_level_before_its_change(demo: Any) -> None:
+    judged = next(one for one in demo.judgement.series if one.change_points)
+    key, points, change = judged.series.key, judged.series.points, judged.change_points[-1]
+    for place in (change.index, change.index + 1):
+        value = points.values[place]
+        off = percent(value / change.before - 1)
+        assert say_value(judged, {points.trials[place]}) == (
+            f"{quantity(value, key.metric)}, {off} against the level before"
+        )
+    # Before there is a level, the value stands alone.
+    assert say_value(judged, {points.trials[0]}) == quantity(points.values[0], key.metric)
+    assert say_value(judged, {TrialId("other")}) == ""
 
 
 def test_a_night_says_which_config_changed_and_links_the_incident(demo: Any, tmp_path: Path) -> None:

@@ -17,11 +17,18 @@ from analysis.judging.incidents import Cause
 from analysis.judging.judgement import JudgedSeries
 from perf.model.results import Named, TrialHead, TrialId
 from reports.pages.releases import page as releases
-from reports.pages.releases.heatmap import HeatMap, HeatPair, leave_out_calm, view_heatmap
-from reports.pages.releases.medians import Medians, Variant, read_medians
+from reports.pages.releases.heatmap import (
+    ECHO_BADGE,
+    HeatMap,
+    HeatPair,
+    leave_out_calm,
+    view_heatmap,
+)
+from reports.pages.releases.medians import Medians, MedianStatus, Variant, compare, read_medians
 from reports.site.context import SiteContext
 from reports.site.writing import flatten
 from reports.wording.links import data_path, release_page, variant_data
+from reports.wording.wording import percent, series_words
 
 
 def read(context: SiteContext) -> Medians:
@@ -133,6 +140,22 @@ def test_what_is_worse_is_counted_with_the_largest_of_it(demo: Any) -> None:
     assert counts["Worse"].cells == 5
     assert counts["Worse"].largest.startswith("largest: ")
     assert counts["Same"].largest == ""
+
+
+def test_what_repeats_another_figure_is_neither_coloured_nor_counted(demo: Any) -> None:
+    context = demo.context()
+    medians = read(context)
+    before, after = (medians.measured[variant_of(medians, one).id] for one in ("5.0.2", "5.0.3"))
+    (worse, *_) = (
+        key
+        for key in after
+        if key in before
+        and compare(before[key], after[key], context.catalog.detection).standing is MedianStatus.WORSE
+    )
+    sides = [{worse: replace(side[worse], is_echo=True)} for side in (before, after)]
+    heat = view_heatmap([HeatPair(before=sides[0], after=sides[1])], context.catalog.detection)
+    (cell,) = (cell for cell in heat.groups[0].rows[0].cells if cell)
+    assert (cell.badge, cell.strength, heat.counts) == (ECHO_BADGE, 0, ())
 
 
 def test_a_release_names_what_came_before_and_what_differed(demo: Any) -> None:
@@ -251,6 +274,9 @@ def test_a_config_change_is_not_laid_on_the_release(demo: Any) -> None:
         files = make(replace(context, judgement=replace(context.judgement, incidents=incidents)))
         assert text in files["releases.html"]
         assert text in files[page]
+        largest = f"{series_words(judged.series.key)} {percent(change.relative_change)}"
+        assert largest in files["releases.html"]
+        assert largest in files[page]
         assert (">Regressed</span>" in files["releases.html"]) is (cause is Cause.UNKNOWN)
 
 

@@ -160,6 +160,8 @@ def test_the_page_begins_with_whether_the_hosts_are_steady(
     series = next(one for one in demo.judgement.series if len(one.series.points) > 20).series
     seen = replace(canary, noise=NOISE, series=replace(series, key=canary.series.key))
 
+    words: list[tuple[str, bool]] = []
+
     def say(watched: Any, *kinds: str, valid: int = 9) -> tuple[str, str]:
         trials = [trial(MIDNIGHT, HOUR) for _ in range(valid)] + [
             trial(
@@ -168,12 +170,13 @@ def test_the_page_begins_with_whether_the_hosts_are_steady(
             for kind in kinds
         ]
         found = judge_hosts(trials, watched, settings)
+        words.append((found.badge.word, bool(found.todo)))
         return found.answer.replace("\N{NO-BREAK SPACE}", " "), found.detail
 
     busy = ["host-busy"] * 2 + ["not-steady"]
     assert say([seen], *busy) == (
         "Noisy hosts: 3 of 12 trials (25.0 %) rejected",
-        ", 2 of them because other programs used the CPU",
+        ", 2 of them because other programs used the CPU; none of the newest 3 is valid",
     )
     assert say([seen], "not-steady")[0] == "1 of 10 trials (10.0 %) rejected"
     steady = "Hosts are steady: no canary moved and 95.0 % of 20 trials were valid"
@@ -182,6 +185,10 @@ def test_the_page_begins_with_whether_the_hosts_are_steady(
     assert say([moved])[0] == "Hosts moved: a step in 1 of 1 canary series"
     assert say([canary])[0].startswith("Cannot tell whether the hosts are steady: too few points")
     assert say([])[0].startswith("Cannot tell whether the hosts are steady: no canary")
+    assert words == [
+        *(("Noisy", True), ("Trials rejected", False), ("Steady", False)),
+        *(("Moved", False), ("Cannot tell", False), ("Cannot tell", False)),
+    ]
 
 
 def test_one_testbed_has_one_page(demo: Any) -> None:

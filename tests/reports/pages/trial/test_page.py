@@ -1,6 +1,8 @@
 """The page of a trial: its rules with numbers, its phases, what differs from the trial before."""
 # ruff: noqa: ANN401  a conftest is no module, so the type of its `demo` cannot be imported
 
+import json
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import timedelta
@@ -11,6 +13,9 @@ import pytest
 from chromium import watch
 from playwright.sync_api import Browser
 
+from analysis.judging.explanations import Explanation
+from perf.config.difference import Knob
+from perf.history.bundle import SETTINGS
 from perf.model.design import Testbed
 from perf.model.identity import named
 from perf.model.results import (
@@ -29,7 +34,9 @@ from reports.pages.trial.differences import find_previous, list_differences
 from reports.pages.trial.page import SeriesLink, find_beginnings, list_bundle, render_trial
 from reports.pages.trial.phases import find_phases
 from reports.pages.trial.validity import Ruled, apply_rules
-from reports.pages.trial.values import find_echoes
+from reports.pages.trial.values import Canary, find_echoes, list_figures
+from reports.site.changed_settings import name_changed_settings
+from reports.site.rendering import to_script
 from reports.site.writing import flatten
 from reports.wording.links import data_path, incident_page, times_data, trial_page
 from reports.wording.reproducing import (
@@ -43,6 +50,7 @@ from reports.wording.wording import percent, quantity
 
 NBSP = "\N{NO-BREAK SPACE}"
 AT: Any = {"phase": "steady", "operation": "write"}
+NOTHING_AROUND: Any = {"series": (), "files": (), "reproduce": "", "caveats": {}}
 
 
 def sample(metric: str, statistic: str, *values: float) -> list[Sample]:
@@ -137,8 +145,8 @@ def test_a_broken_rule_is_reported_in_the_words_of_the_harness(
     spoiled = replace(open_loop, status=TrialStatus.INVALID, reasons=reasons)
     assert rules(spoiled, testbed)["Other programs on a host"].held.word == "Broken"
     html = page_of(spoiled, Contents(testbeds={named(testbed): testbed}))
-    assert "beyond the limit" in html
-    assert f"node-1: &lt;others&gt; used 47.6{NBSP}%; the limit is 25{NBSP}%" in html
+    said = f"node-1: &lt;others&gt; used 47.6{NBSP}%; the limit is 25{NBSP}%"
+    assert f'<td class="why" colspan="2">{said}</td>' in html
     assert rules(spoiled, testbed)["Errors"].held.word == "Held"
 
 
@@ -352,11 +360,103 @@ def test_a_trial_draws_the_operation_that_is_chosen(browser: Browser, demo_site:
         curve.wait_for(timeout=20_000)
         box = curve.bounding_box()
         assert watched.page.locator(".chart svg").count() == 3
+        assert watched.page.locator(".sides").count() == 0
         few = "[{side: 'B', name: '', one: {course: Array(9).fill([1, 0, 1, 1, 1, 1])}}]"
         assert watched.page.evaluate(f"knickpoint.spectra.courseRows({few})") == []
         assert watched.complaints == []
     assert box is not None
-    assert box["y"] < 500
+    assert box["y"] < 560
+
+
+def test_a_trial_is_drawn_over_the_one_before_it(
+    browser: Browser, open_loop: Trial, demo_site: Path
+) -> None:
+    before, after = in_turn(open_loop, {}, {})
+
+    def make(*newest: TrialId) -> str:
+        page = render_trial(after, **NOTHING_AROUND, previous=before, has_curves=True, newest=newest)
+        return page.content.decode()
+
+    html = make(before.id, after.id)
+    assert f'data-before="{times_data(before.id)}"' in html
+    assert re.findall(r'<path class="(\w+)" d="M1 6H43"/>', html) == ["baseline", "candidate"]
+    assert "data-before" not in make(after.id)
+    page = demo_site / "trials" / "over.html"
+    page.write_text(html)
+    curve = {"title": "x", "problem": "", "count": 9, "course": [], "levels": [[50, 1], [100, 2]]}
+    for one in (before, after):
+        (demo_site / data_path(times_data(one.id))).write_bytes(
+            to_script(times_data(one.id), {"times": [curve]}).content
+        )
+    with watch(browser, width=1280, height=800) as watched:
+        watched.open(page)
+        lines = watched.page.locator('[data-chart="spectrum"] svg .mark-line path')
+        lines.first.wait_for(timeout=20_000)
+        dashes = lines.evaluate_all("all => all.map((one) => one.getAttribute('stroke-dasharray'))")
+        assert dashes == ["7,4", ""]
+        assert watched.complaints == []
+    page.unlink()
+
+
+def test_a_trial_begins_with_its_figures_and_repeats_none(open_loop: Trial) -> None:
+    whole = [
+        Sample(**AT, metric="response_time", statistic=name, value=value)
+        for name, value in (("p99", 9.0), ("p50", 2.5), ("max", 80.0))
+    ]
+    rate = Sample(**AT, metric="throughput", statistic="mean", value=100.0)
+    trial = replace(open_loop, samples=(*open_loop.samples, *whole, rate))
+    at = "write at steady load"
+    figures = list_figures(trial, frozenset())
+    assert figures == [(at, f"100{NBSP}ops/s, p50 2.50{NBSP}ms, p99 9.00{NBSP}ms")]
+    # On a schedule, throughput is what was offered.
+    assert list_figures(trial, find_echoes(trial.samples)) == [
+        (at, f"p50 2.50{NBSP}ms, p99 9.00{NBSP}ms")
+    ]
+    assert "p99 9.00" in page_of(trial).partition("</section>")[0]
+
+
+def test_a_canary_has_moved_if_its_repetitions_do_not_overlap() -> None:
+    def canary(low: float, high: float) -> Canary:
+        return Canary(
+            host="a",
+            metric="canary_cpu",
+            before={"min": 1.0, "max": 2.0},
+            after={"min": low, "max": high},
+        )
+
+    moved = [canary(*ends).has_moved for ends in ((2.1, 3.0), (0.1, 0.9), (2.0, 3.0))]
+    assert moved == [True, True, False]
+    assert not replace(canary(5.0, 6.0), after={"p50": 5.0}).has_moved
+
+
+def test_a_changed_config_is_named_by_its_settings(demo: Any, tmp_path: Path) -> None:
+    context = demo.context()
+    first, last = list(context.heads.values())[:: len(context.heads) - 1]
+    assert name_changed_settings(first, last, context) == ""  # one content
+    config = Named(name=first.config.name, sha256="feedfeedfeed")
+    edited = replace(last, config=config)
+    assert name_changed_settings(first, edited, context) == ""  # nobody knows the new one
+    for head, value in ((first, "periodic"), (edited, "batch")):
+        (tmp_path / head.id).mkdir()
+        settings = {"config": {"settings": {"commitlog_sync": value}}}
+        (tmp_path / head.id / SETTINGS).write_text(json.dumps(settings))
+    kept = replace(context, bundles=tmp_path)
+    assert name_changed_settings(first, edited, kept) == "commitlog_sync: periodic → batch"
+    one = Explanation(name=f"config {config.name}", before=first.config.sha256, after=config.sha256)
+    knob = Knob(file="config", steps=("heap_mb",), before="1", after="2")
+    assert (
+        name_changed_settings(first, edited, replace(kept, settings={one: (knob,)})) == "heap_mb: 1 → 2"
+    )
+
+
+def test_rules_that_are_held_are_folded(open_loop: Trial, testbed: Testbed) -> None:
+    contents = Contents(testbeds={named(testbed): testbed})
+    plain, folded = page_of(open_loop, contents).split('id="validity"')[1].split("<details>")[:2]
+    assert ("<table" in plain, "<table" in folded) == (False, True)
+    reasons = (Reason(kind="host-busy", text="x"),)
+    spoiled = page_of(replace(open_loop, status=TrialStatus.INVALID, reasons=reasons), contents)
+    plain, folded = spoiled.split('id="validity"')[1].split("<details>")[:2]
+    assert ("Broken" in plain, "Held</span>" in plain, "Held</span>" in folded) == (True, False, True)
 
 
 def test_rules_of_which_nothing_is_known_are_one_line(open_loop: Trial, testbed: Testbed) -> None:
