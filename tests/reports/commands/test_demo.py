@@ -14,10 +14,12 @@ from analysis.detection.detection import ChangeState
 from analysis.detection.verdict import Outcome
 from analysis.judging.incidents import Cause
 from analysis.orchestration.setting_words import say_settings
+from perf.config.catalog import load_catalog
 from perf.history import bundle
 from perf.local.places import Places
 from perf.model.errors import UsageError
 from reports.commands.demo import build_site, demo
+from reports.wording.reproducing import read_contents
 
 CONFIGS = Path(__file__).parents[2] / "data" / "configs"
 
@@ -59,6 +61,10 @@ def test_a_recording_becomes_a_site_that_is_not_stale(shipped: Path, tmp_path: P
 def test_the_planted_cause_is_found_where_it_was_planted_and_nothing_else(tmp_path: Path) -> None:
     with as_file(files("reports.demo")) as recorded:
         judged, _ = build_site(recorded, tmp_path / "site")
+        contents = read_contents(load_catalog(recorded / "configs"))
+    # What its pages say of servers and hosts is of the files that it was recorded with.
+    assert {head.testbed for head in judged.heads} <= contents.testbeds.keys()
+    assert {head.topology for head in judged.heads} <= contents.topologies
     judgement = judged.judgement
     assert len(judged.heads) >= 40
     (incident,) = judgement.incidents

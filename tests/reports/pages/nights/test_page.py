@@ -21,7 +21,7 @@ from reports.pages.nights.view import (
     list_nights,
 )
 from reports.site.writing import write_site
-from reports.wording.links import incident_page
+from reports.wording.links import incident_page, series_page
 from reports.wording.wording import percent, quantity
 
 NBSP = "\N{NO-BREAK SPACE}"
@@ -102,6 +102,11 @@ def test_a_night_says_which_config_changed_and_links_the_incident(demo: Any, tmp
     lines = [text.partition("</p>")[0] for text in page.split("Configuration changed:")[1:]]
     (line,) = (one for one in lines if first.experiment in one)
     assert f'href="../{incident_page(incident.name)}"' in line
+    # What a night found leads to its series.
+    night = list_rows(demo)[4]
+    ((_, (key,)),) = night.events
+    verdict = (target / night.night.page).read_text().partition("</section>")[0]
+    assert ("Suspected</span>" in verdict, f'href="../{series_page(key)}"' in verdict) == (True, True)
 
 
 def test_of_nights_that_are_not_judged_again_nothing_is_claimed(
