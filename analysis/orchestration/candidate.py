@@ -25,7 +25,7 @@ from analysis.orchestration.comparing import Budget, allow, cut, read_results, r
 from analysis.orchestration.setting_words import setting_name
 from perf.config import difference
 from perf.config.difference import ConfigDifference, Touched, hash_deployment
-from perf.config.revisions import SHORT, RevisionRange
+from perf.config.revisions import SHORT, TO_DO, RevisionRange
 from perf.jobs.feasible import planned_s
 from perf.jobs.holding import hold
 from perf.jobs.interleaving import (
@@ -93,7 +93,7 @@ def plan_candidate(found: ConfigDifference, span: RevisionRange, release: str = 
     Experiments that are the same at base, and the same at head, are measured once.
 
     Raises:
-        UsageError: a system has no such release, or too many experiments differ.
+        UsageError: a system has no such release, or too many experiments are to be measured.
 
     """
     planned: dict[object, Planned] = {}
@@ -108,10 +108,10 @@ def plan_candidate(found: ConfigDifference, span: RevisionRange, release: str = 
             planned[same] = replace(planned[same], also=also)
         else:
             planned[same] = each
-    if len(planned) > MOST_MEASURED or len(found.touched) > _MOST_KNOBS:
+    if len(planned) > MOST_MEASURED:
         raise UsageError(
-            f"{len(found.touched)} experiments differ, and {len(planned)} of them can be measured; at"
-            f" most {MOST_MEASURED} fit into one comparison. Choose some with --suite"
+            f"{len(planned)} experiments are to be measured, and at most {MOST_MEASURED} fit into one"
+            f" comparison; choose suites with --suite, or {TO_DO}"
         )
     return CandidatePlan(
         base=Revision(ref=span.base, sha=span.merge_base),

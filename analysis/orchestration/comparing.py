@@ -47,7 +47,7 @@ from perf.jobs.interleaving import (
 from perf.jobs.measuring import Job
 from perf.local import durable
 from perf.local.places import Places
-from perf.local.plain_files import read_plain
+from perf.local.plain_files import read_json
 from perf.model.errors import InputError, UsageError
 from perf.model.identity import named
 from perf.model.results import SIDES, TURNS, SideName, Taken, Trial, TrialStatus
@@ -114,7 +114,7 @@ def read_saved(paths: Iterable[Path], read: Callable[[bytes, Path], T]) -> Itera
     """
     for path in paths:
         try:
-            yield read(read_plain(path, MOST_BYTES), path)
+            yield read(read_json(path, MOST_BYTES), path)
         except (InputError, OSError) as error:
             why = error.problems if isinstance(error, InputError) else (f"{error.strerror}",)
             hint = f"move {path.parent} away, its trials are kept"

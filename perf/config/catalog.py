@@ -5,6 +5,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from types import MappingProxyType
@@ -292,10 +293,14 @@ def _validate(kind: type[T], document: YamlDocument, problems: list[str]) -> Con
     try:
         value = adapter.validate_json(json.dumps(document.tree))
     except ValidationError as error:
-        shape = adapter.json_schema()
-        problems += describe(document, shape, error.errors(include_url=False))
+        problems += describe(document, _shape(adapter), error.errors(include_url=False))
         return ConfigFile(document, None)
     return ConfigFile(document, None if document.problems else value)
+
+
+@cache
+def _shape(adapter: TypeAdapter[Any]) -> dict[str, Any]:
+    return adapter.json_schema()
 
 
 def _values(entries: Mapping[str, ConfigFile[T]]) -> Mapping[str, T]:

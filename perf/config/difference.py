@@ -13,11 +13,17 @@ from typing import Any, TypeAlias
 from pydantic import JsonValue
 
 from perf.config.catalog import Catalog
+from perf.config.revisions import TO_DO
 from perf.local.document import dotted
 from perf.local.problems import suggest
-from perf.model.design import Deployment, SystemConfig
+from perf.model.design import Deployment, SystemConfig, Testbed, Topology, Workload
 from perf.model.errors import UsageError
 from perf.model.identity import canonical, content_hash
+
+MOST_TOUCHED = 500
+"""Experiments: what the file of comparisons lists. An edit of all that is shipped touches 154."""
+_MOST_NAMED = 20
+"""Keys that a reason lists; a file that is new in all may differ in thousands."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +77,7 @@ class _Resolved:
     suite: str
     deployment: Deployment
     content: str
+    surroundings: tuple[str, ...]
     workload_file: str
 
     @property
@@ -78,6 +85,7 @@ class _Resolved:
         return self.suite, self.deployment.experiment.name
 
 
+_Part: TypeAlias = SystemConfig | Testbed | Topology | Workload
 _Value: TypeAlias = Any
 """A JSON value, or `_ABSENT`."""
 _ABSENT = object()
@@ -93,7 +101,8 @@ def compare_catalogs(
     but its config.
 
     Raises:
-        UsageError: neither configuration has a suite of that name, or head has no such testbed.
+        UsageError: neither configuration has a suite of that name, head has no such testbed, or too
+            many experiments differ.
 
     """
     for name in suites:
@@ -101,17 +110,19 @@ def compare_catalogs(
             raise UsageError(f"there is no suite {name!r}; {suggest(name, head.suites)}")
     if testbed not in head.testbeds:
         raise UsageError(f"there is no testbed {testbed!r} at head; {suggest(testbed, head.testbeds)}")
-    pairs, gone = _pair(_resolve(base), _resolve(head))
+    pairs, gone = _pair(tuple(_resolve(base)), tuple(_resolve(head)))
     asked = [(one, other) for one, other in pairs if not suites or other.suite in suites]
-    touched = [
-        _compare(one, other, testbed)
-        for one, other in asked
-        if one is None or one.content != other.content
-    ]
+    differing = [pair for pair in asked if pair[0] is None or pair[0].content != pair[1].content]
+    removed = [one for one in gone if not suites or one.suite in suites]
+    if (count := len(differing) + len(removed)) > MOST_TOUCHED:
+        raise UsageError(
+            f"{count:,} experiments differ, and at most {MOST_TOUCHED} are listed; choose suites"
+            f" with --suite, or {TO_DO}"
+        )
+    find = _KnobsOnce()
+    touched = [_compare(one, other, testbed, find) for one, other in differing]
     touched += [
-        Touched(suite=one.suite, experiment=one.name[1], why_not="removed at head")
-        for one in gone
-        if not suites or one.suite in suites
+        Touched(suite=one.suite, experiment=one.name[1], why_not="removed at head") for one in removed
     ]
     return ConfigDifference(
         touched=tuple(touched),
@@ -144,32 +155,52 @@ def find_knobs(file: str, before: object, after: object) -> tuple[Knob, ...]:
     )
 
 
-def _resolve(catalog: Catalog) -> tuple[_Resolved, ...]:
-    return tuple(
-        _Resolved(
-            suite.name,
-            deployment,
-            hash_deployment(deployment),
-            catalog.workload_file(deployment.workload.name),
-        )
-        for suite in catalog.suites.values()
-        for experiment in suite.experiments
-        for deployment in [catalog.resolve(suite, experiment)]
-    )
+class _KnobsOnce:
+    """Finds knobs, once for each two values: hundreds of experiments may share a file of thousands."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, str, str], tuple[Knob, ...]] = {}
+
+    def __call__(self, file: str, before: _Part, after: _Part) -> tuple[Knob, ...]:
+        key = (file, before.name, after.name)
+        if key not in self._known:
+            self._known[key] = find_knobs(file, before, after)
+        return self._known[key]
+
+
+def _resolve(catalog: Catalog) -> Iterator[_Resolved]:
+    # Of one catalog a name of a kind is one value; hashing it takes as long as it is large.
+    known: dict[tuple[str, str], str] = {}
+
+    def hash_once(kind: str, part: _Part) -> str:
+        if (kind, part.name) not in known:
+            known[kind, part.name] = content_hash(part)
+        return known[kind, part.name]
+
+    for suite in catalog.suites.values():
+        for experiment in suite.experiments:
+            deployment = catalog.resolve(suite, experiment)
+            surroundings = (
+                experiment.system,
+                hash_once("topology", deployment.topology),
+                hash_once("testbed", deployment.testbed),
+                hash_once("workload", deployment.workload),
+            )
+            config = hash_once(experiment.system, deployment.config)
+            yield _Resolved(
+                suite.name,
+                deployment,
+                content_hash((config, *surroundings)),
+                surroundings,
+                catalog.workload_file(deployment.workload.name),
+            )
 
 
 def hash_deployment(deployment: Deployment) -> str:
     """Hash what an experiment measures, whatever its names: equal hash, nothing differs."""
-    parts = (content_hash(deployment.config), *_surroundings(deployment))
-    return content_hash(parts)
-
-
-def _surroundings(deployment: Deployment) -> tuple[str, ...]:
-    """Return what must be equal for numbers to compare: all but the config."""
-    return (
-        deployment.experiment.system,
-        *map(content_hash, (deployment.topology, deployment.testbed, deployment.workload)),
-    )
+    parts = (deployment.topology, deployment.testbed, deployment.workload)
+    system, config = deployment.experiment.system, content_hash(deployment.config)
+    return content_hash((config, system, *map(content_hash, parts)))
 
 
 _Pairs: TypeAlias = list[tuple[_Resolved | None, _Resolved]]
@@ -194,13 +225,13 @@ def _pair(before: Sequence[_Resolved], after: Sequence[_Resolved]) -> tuple[_Pai
 
 def _alike(gone: Iterable[_Resolved], other: _Resolved) -> Iterator[_Resolved]:
     """Yield what may have become this experiment under another name, with another config as well."""
-    alike = [one for one in gone if _surroundings(one.deployment) == _surroundings(other.deployment)]
+    alike = [one for one in gone if one.surroundings == other.surroundings]
     same = [one for one in alike if one.name[1] == other.name[1]]
     # Several without a name in common: which of them it was is not known.
     yield from same or (alike if len(alike) == 1 else [])
 
 
-def _compare(one: _Resolved | None, other: _Resolved, testbed: str) -> Touched:
+def _compare(one: _Resolved | None, other: _Resolved, testbed: str, find: _KnobsOnce) -> Touched:
     suite, experiment = other.name
     head = other.deployment
     if one is None:
@@ -208,20 +239,20 @@ def _compare(one: _Resolved | None, other: _Resolved, testbed: str) -> Touched:
         return Touched(suite=suite, experiment=experiment, why_not=why_not, head=head)
     base, system, knobs = one.deployment, head.experiment.system, list[Knob]()
     if system == base.experiment.system:
-        knobs += find_knobs(f"systems/{system}/{head.config.name}", base.config, head.config)
-        knobs += (knob for _, some in _list_surrounding_knobs(base, other) for knob in some)
+        knobs += find(f"systems/{system}/{head.config.name}", base.config, head.config)
+        knobs += (knob for _, some in _list_surrounding_knobs(base, other, find) for knob in some)
     return Touched(
         suite=suite,
         experiment=experiment,
         knobs=tuple(knobs),
-        why_not=_refuse(base, other, testbed),
+        why_not=_refuse(base, other, testbed, find),
         base=base,
         head=head,
     )
 
 
 def _list_surrounding_knobs(
-    base: Deployment, at_head: _Resolved
+    base: Deployment, at_head: _Resolved, find: _KnobsOnce
 ) -> Iterator[tuple[str, tuple[Knob, ...]]]:
     """Yield what differs but the config, each in words; a workload may be scaled down or a variant."""
     head = at_head.deployment
@@ -233,19 +264,18 @@ def _list_surrounding_knobs(
         (f"topology {topology}", f"topologies/{topology}", base.topology, head.topology),
         (f"testbed {testbed}", f"testbeds/{testbed}", base.testbed, head.testbed),
     ):
-        if knobs := find_knobs(path, one, other):
+        if knobs := find(path, one, other):
             yield what, knobs
 
 
-def _refuse(base: Deployment, at_head: _Resolved, testbed: str) -> str:
+def _refuse(base: Deployment, at_head: _Resolved, testbed: str, find: _KnobsOnce) -> str:
     """Describe why the two cannot be compared here; nothing if they can."""
     head = at_head.deployment
     systems = base.experiment.system, head.experiment.system
     if systems[0] != systems[1]:
         return f"it measures another system: {systems[0]} at base, {systems[1]} at head"
     if differing := [
-        f"{what} ({', '.join(dotted(knob.steps) for knob in knobs)})"
-        for what, knobs in _list_surrounding_knobs(base, at_head)
+        f"{what} ({_list_keys(knobs)})" for what, knobs in _list_surrounding_knobs(base, at_head, find)
     ]:
         as_well = content_hash(base.config) != content_hash(head.config)
         return (
@@ -262,6 +292,12 @@ def _refuse(base: Deployment, at_head: _Resolved, testbed: str) -> str:
         name = head.testbed.name
         return f"it runs on testbed {name}, not on {testbed}; measure it there, with --testbed {name}"
     return ""
+
+
+def _list_keys(knobs: Sequence[Knob]) -> str:
+    listed = ", ".join(dotted(knob.steps) for knob in knobs[:_MOST_NAMED])
+    more = len(knobs) - _MOST_NAMED
+    return f"{listed} and {more:,} more" if more > 0 else listed
 
 
 def _notes_on_rules(base: Catalog, head: Catalog) -> Iterator[str]:

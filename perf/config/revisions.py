@@ -21,17 +21,24 @@ from typing import IO, cast
 
 from perf.config.catalog import Catalog, load_catalog
 from perf.local.children import environment
+from perf.local.document import count_items
 from perf.model.errors import ConfigError, MeasureError, UsageError
 from perf.model.shown import printable
 
 SHORT = 8
 """Digits of a commit hash as people see it."""
+TO_DO = "split the change, or measure the experiment that matters by hand with `knickpoint compare`"
+"""What helps whoever changes too much at once."""
 _PREFIX = "knickpoint-revision-"
 _STALE_S = 600.0
 """A directory of ours of this age was left behind by a process that was killed."""
 _GIT_LIMIT_S = 300.0
-_MOST_FILES, _MOST_BYTES, _MOST_LISTED = 1_000, 8 << 20, 1 << 20
-"""Of a configuration: files, their contents together, git's list of them. Ours: 100 files, 0.4 MB."""
+MOST_FILES, MOST_BYTES, MOST_PARTS, MOST_EXPERIMENTS = 1_000, 2 << 20, 100_000, 500
+"""Of a configuration. Ours: 105 files, 0.4 MB, 16,000 parts, 154 experiments in all of its suites."""
+_PARTS = (b",", b":", b"\n", b"[", b"{", b"- ", b"? ")
+"""Each value of a YAML file takes one: what is counted in no time takes 50 µs each to be read."""
+_MOST_LISTED = 1 << 20
+"""Of git's list of them."""
 _LISTING_CPU_S = 2
 """A tree of a few kilobytes can name more entries than can be listed; ours takes 5 ms."""
 # A command that runs inside of a git hook is told of that hook's repository, index and work tree.
@@ -141,11 +148,32 @@ def _load(repository: Path, name: str, commit: str, folder: str) -> Catalog:
     with tempfile.TemporaryDirectory(prefix=_PREFIX) as home:
         tree = Path(home).resolve()
         _write(repository, blobs, tree)
+        _check_content(tree / folder, where)
         try:
             return load_catalog(tree / folder)
         except ConfigError as error:
             shown = [problem.replace(f"{tree}{os.sep}", "") for problem in error.problems]
             raise ConfigError([f"at {where}: {problem}" for problem in shown]) from error
+
+
+def _check_content(root: Path, where: str) -> None:
+    """Count what files hold before anything is made of it: that takes seconds for each thousand.
+
+    Raises:
+        ConfigError: it is too much.
+
+    """
+    contents = (path.read_bytes() for path in root.rglob("*.yaml"))
+    # Counted in no time; what is left can be counted as what it is.
+    if sum(content.count(part) for content in contents for part in _PARTS) > MOST_PARTS:
+        what = f"has more than {MOST_PARTS:,} commas, colons, brackets and lines"
+        raise _too_large(where, root.name, what)
+    experiments = 0
+    for path in sorted(root.glob("suites/*.yaml")):
+        experiments += count_items(path, MOST_EXPERIMENTS - experiments)
+        if experiments > MOST_EXPERIMENTS:
+            what = f"has more than {MOST_EXPERIMENTS} experiments, the most that a change may touch"
+            raise ConfigError([f"at {where}: {root.name}/suites/ {what}; {TO_DO}"])
 
 
 def _check_folder(folder: str) -> str:
@@ -167,8 +195,8 @@ def _list_blobs(repository: Path, commit: str, folder: str, where: str) -> list[
     """
     listing, error = _list(repository, "ls-tree", "-r", "-l", "-z", "--full-tree", commit, "--", folder)
     entries = [entry.partition("\t") for entry in listing.split("\0") if entry]
-    if len(listing) > _MOST_LISTED or len(entries) > _MOST_FILES:
-        raise _too_large(where, folder, f"has more than {_MOST_FILES:,} files")
+    if len(listing) > _MOST_LISTED or len(entries) > MOST_FILES:
+        raise _too_large(where, folder, f"has more than {MOST_FILES:,} files")
     if error is None:
         raise _too_large(where, folder, f"cannot be listed in {_LISTING_CPU_S} s")
     if error:
@@ -179,8 +207,8 @@ def _list_blobs(repository: Path, commit: str, folder: str, where: str) -> list[
         _Blob(mode=mode, hash=hash_, path=path, size=int(size) if size.isdigit() else 0)
         for (mode, _, hash_, size), path in parts
     ]
-    if sum(one.size for one in blobs) > _MOST_BYTES:
-        raise _too_large(where, folder, f"holds more than {_MOST_BYTES >> 20} MiB")
+    if sum(one.size for one in blobs) > MOST_BYTES:
+        raise _too_large(where, folder, f"holds more than {MOST_BYTES >> 20} MiB")
     return blobs
 
 

@@ -34,7 +34,7 @@ from perf.history.faults import find_faults
 from perf.local import disk, durable, hlog
 from perf.local.hlog import MOST_INTERVALS, read_hlog, write_hlog
 from perf.local.places import Places
-from perf.local.plain_files import read_plain
+from perf.local.plain_files import read_json, read_plain
 from perf.model.design import Deployment
 from perf.model.errors import BundleError
 from perf.model.identity import canonical
@@ -368,7 +368,7 @@ def _read(path: Path, most_bytes: int) -> bytes:
     if not stat.S_ISREG(_mode(path)):
         raise _unusable(path.parent, f"{path.parent} is not a trial bundle: it has no {path.name}")
     try:
-        return read_plain(path, most_bytes)
+        return read_json(path, most_bytes)
     except OSError as error:
         what = f"{path} cannot be read: {disk.explain(error)}"
         raise _unusable(path.parent, what) if error.errno == EFBIG else BundleError(what) from error

@@ -11,7 +11,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from perf.history.place import start_of_ids
 from perf.local.places import Places
-from perf.local.plain_files import read_plain
+from perf.local.plain_files import read_json
 from perf.model.design import Deployment, SystemConfig, Testbed, Topology, Workload
 from perf.model.errors import BundleError
 from perf.model.shown import list_faults, list_some
@@ -30,7 +30,7 @@ def read_plan(path: Path, form: TypeAdapter[T], what: str) -> T:
 
     """
     try:
-        return form.validate_json(read_plain(path, MOST_BYTES))
+        return form.validate_json(read_json(path, MOST_BYTES))
     except ValidationError as error:
         raise no_plan(path, what, list_faults(error)) from error
     except OSError as error:

@@ -24,7 +24,7 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
-from perf.local.plain_files import read_plain
+from perf.local.plain_files import read_json
 from perf.model.records import Operation, Records
 from perf.model.results import Counter
 from perf.model.scalars import STRICT, Finite, Positive, PositiveFloat
@@ -165,7 +165,7 @@ def read_result(path: Path) -> EngineResult:
         OSError: it cannot be read, is no plain file, or is larger than any result.
 
     """
-    found = _RESULT.validate_json(read_plain(path, MOST_RESULT_BYTES))
+    found = _RESULT.validate_json(read_json(path, MOST_RESULT_BYTES))
     for one in found.counters:
         if not (0 <= one.value <= _MOST and 0 <= one.iteration <= _MOST):
             what = f"{one.name} of {one.operation} in {one.phase}"

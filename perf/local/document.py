@@ -9,6 +9,7 @@ import json
 import re
 import warnings
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -17,6 +18,12 @@ from typing import TypeAlias
 from pydantic import JsonValue
 from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.events import (
+    MappingEndEvent,
+    MappingStartEvent,
+    SequenceEndEvent,
+    SequenceStartEvent,
+)
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from perf.local.plain_files import read_plain
@@ -30,6 +37,12 @@ MAX_BYTES = 250_000
 """The parser takes seconds for one that is meant to hurt; the longest that is shipped has 30 000."""
 MAX_DEPTH = 50
 _MAX_SHOWN = 60
+_MOST_KEPT = 50_000
+"""Characters of a file that is kept as it was parsed: a larger one may hold 50 MB, and is rare."""
+_TOP_LIST = 2
+"""How deep an item of a list is that stands at the top of a file."""
+_SLIPS = (YAMLError, ValueError, TypeError, AttributeError, AssertionError, LookupError)
+"""What the parser raises on broken input; all but the first are its own slips."""
 _PLAIN_KEY = re.compile(r"[\w-]+")
 _SECRET = re.compile(r"pass(?:word|phrase|wd)|secret|credential", re.IGNORECASE)
 _TAG = "tag:yaml.org,2002:"
@@ -110,19 +123,42 @@ def read_document(path: Path) -> YamlDocument:
         raise ConfigError([f"{path}: {what}; remove it"]) from error
     except RecursionError as error:
         raise ConfigError([f"{path}: nested deeper than {MAX_DEPTH} levels; flatten it"]) from error
-    except (ValueError, TypeError, AttributeError, AssertionError, LookupError) as error:
-        # The parser's own slips on broken input, for example an escape beyond Unicode.
+    except _SLIPS as error:  # for example an escape beyond Unicode
         raise ConfigError([f"{path}: not readable as YAML ({error}); check its quotes"]) from error
     if root is None:
         raise ConfigError([f"{path}: the file is empty; its schema says which keys it needs"])
     return _Walk(path=path, yaml=YAML(typ="safe", pure=True)).run(root)
 
 
-# Comparisons and tests read the same files again and again, and composing is nearly all that it costs.
-@lru_cache(maxsize=256)
+def count_items(path: Path, most: int) -> int:
+    """Return how many mappings the lists at the top of a YAML file hold; beyond `most` none is read.
+
+    Takes a fraction of what reading the file does. What is no YAML counts as far as it can be read.
+    """
+    depth = count = 0
+    with suppress(ConfigError, *_SLIPS):
+        for event in YAML(typ="safe", pure=True).parse(_read_text(path)):
+            if isinstance(event, MappingStartEvent | SequenceStartEvent):
+                count += depth == _TOP_LIST and isinstance(event, MappingStartEvent)
+                depth += 1
+            elif isinstance(event, MappingEndEvent | SequenceEndEvent):
+                depth -= 1
+            if count > most:
+                break
+    return count
+
+
 def _compose(text: str) -> Node | None:
+    return _compose_small(text) if len(text) <= _MOST_KEPT else _compose_any(text)
+
+
+def _compose_any(text: str) -> Node | None:
     root: Node | None = YAML(typ="safe", pure=True).compose(text)
     return root
+
+
+# Comparisons and tests read the same files again and again, and composing is nearly all that it costs.
+_compose_small = lru_cache(maxsize=256)(_compose_any)
 
 
 def _read_text(path: Path) -> str:

@@ -19,6 +19,10 @@ _UNITS = (  # by the end of a key; the longest first
     ("_ms", "milliseconds"),
     ("_s", "seconds"),
 )
+_MOST_LISTED = 100
+"""Words that a message lists; of a hostile configuration there may be tens of thousands."""
+_MOST_COMPARED, _LONGEST_COMPARED = 500, 100
+"""Words, and letters of each, among which one alike is looked for."""
 _LIMITS = {  # pydantic's kind of error: (its name of the limit, our words)
     "greater_than": ("gt", "greater than"),
     "greater_than_equal": ("ge", "at least"),
@@ -60,20 +64,28 @@ class _PlacedError:
 
 def nearest(word: str, known: Collection[str]) -> str | None:
     """Return the known word that resembles most what was written, if any does."""
-    found = difflib.get_close_matches(word, sorted(known), n=1, cutoff=0.6)
+    found = _match(word, sorted(known), n=1, cutoff=0.6)
     return found[0] if found else None
+
+
+def _match(word: str, known: Sequence[str], n: int, cutoff: float) -> list[str]:
+    """Find words alike among some short ones: a pair takes time by the product of its lengths."""
+    short = [one for one in known[:_MOST_COMPARED] if len(one) <= _LONGEST_COMPARED]
+    return difflib.get_close_matches(word[:_LONGEST_COMPARED], short, n=n, cutoff=cutoff)
 
 
 def suggest(word: str, known: Collection[str]) -> str:
     """Write what to choose instead: the nearest word first, then all of them."""
     close = nearest(word, known)
-    listed = ", ".join(sorted(known)) or "none"
+    listed = ", ".join(sorted(known)[:_MOST_LISTED]) or "none"
+    if len(known) > _MOST_LISTED:
+        listed += f" and {len(known) - _MOST_LISTED:,} more"
     return f"did you mean {close}? (known: {listed})" if close else f"known: {listed}"
 
 
 def suggest_few(word: str, known: Collection[str], where: str) -> str:
     """Write what to choose of too many to list: up to three near words, and where all of them are."""
-    near = difflib.get_close_matches(word, sorted(known), n=3, cutoff=0.4)
+    near = _match(word, sorted(known), n=3, cutoff=0.4)
     return f"did you mean {' or '.join(near)}? (known: {where})" if near else f"known: {where}"
 
 

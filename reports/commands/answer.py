@@ -8,7 +8,7 @@ from typing import Annotated
 import click
 from pydantic import Field, TypeAdapter, ValidationError
 
-from perf.local.plain_files import read_input
+from perf.local.plain_files import read_input, read_json
 from perf.model.errors import GitHubError, InputError, UsageError
 from reports.clients.conversation import GitHubConversation
 from reports.commands.options import (
@@ -199,7 +199,7 @@ def _read_event(path: Path) -> CommentEvent:
         InputError: it cannot be read, is too large, or is no such event.
 
     """
-    content = read_input(path, _MOST_BYTES)
+    content = read_input(path, _MOST_BYTES, read_json)
     try:
         return _EVENT.validate_json(content)
     except ValidationError as error:

@@ -43,6 +43,8 @@ from reports.pull_requests.comment import render_comment
 from reports.wording.summary import headline
 
 _REGRESSION_FOUND, _NOT_MEASURED = 1, 3
+_MOST_SHOWN = 50
+"""Changed settings of one experiment; those of a hostile one would fill the log of a job."""
 _OF_THE_PLACE = ("data", "output", "site_url")
 COMPARISON, COMMENT = "comparison.json", "comment.md"
 
@@ -208,7 +210,7 @@ def describe_plan(plan: CandidatePlan, allowed: Allowance, testbed: str) -> Iter
     yield f"base  {plan.base.sha[:SHORT]}  (where {plan.head.ref} parted from {plan.base.ref})"
     yield f"head  {plan.head.sha[:SHORT]}  ({plan.head.ref})"
     for note in plan.notes:
-        yield f"Note: {note}"
+        yield f"Note: {cut(note)}"
     if not plan.changes:
         experiments = words.counted(plan.total, "experiment", "experiments")
         yield f"Nothing to measure: {experiments} looked at, and none is configured otherwise."
@@ -226,7 +228,7 @@ def describe_plan(plan: CandidatePlan, allowed: Allowance, testbed: str) -> Iter
         yield from _describe_planned(one)
     for change in plan.changes:
         if change.text:
-            yield f"  not measured: {change.experiment} (suite {change.suite}): {change.text}"
+            yield f"  not measured: {cut(change.experiment)} (suite {cut(change.suite)}): {change.text}"
 
 
 def _longest_s(one: Planned, allowed: Allowance, count: int) -> float:
@@ -240,9 +242,11 @@ def _describe_planned(one: Planned) -> Iterator[str]:
         f"  {side.deployment.experiment.name} (suite {one.pairing.suite}) at {side.version},"
         f" about {format_duration(one.trial_s)} a trial"
     )
-    for knob in one.knobs:
+    for knob in one.knobs[:_MOST_SHOWN]:
         before, after = (printable(text) or "not set" for text in (knob.before, knob.after))
-        yield f"      {knob.path}  {before} → {after}"
+        yield f"      {cut(knob.path)}  {cut(before)} → {cut(after)}"
+    if (more := len(one.knobs) - _MOST_SHOWN) > 0:
+        yield f"      … and {more:,} more"
 
 
 def describe_content(content: ComparisonFile) -> Iterator[str]:

@@ -13,7 +13,7 @@ from typing import Literal
 
 from pydantic import TypeAdapter, ValidationError
 
-from perf.local.plain_files import read_input
+from perf.local.plain_files import read_input, read_json
 from perf.model.errors import InputError
 from perf.model.scalars import STRICT
 from perf.model.shown import printable
@@ -57,7 +57,7 @@ def read_notifications(path: Path) -> NotificationsFile:
         InputError: it cannot be read, is too large, or is none of ours; carries what is wrong.
 
     """
-    content = read_input(path, MOST_BYTES)
+    content = read_input(path, MOST_BYTES, read_json)
     try:
         found = _FILE.validate_json(content)
     except ValidationError as error:

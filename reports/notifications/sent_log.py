@@ -14,7 +14,7 @@ from filelock import FileLock, Timeout
 from pydantic import TypeAdapter, ValidationError
 
 from perf.local import durable
-from perf.local.plain_files import read_plain
+from perf.local.plain_files import read_json
 from perf.model.errors import InputError, UsageError
 from perf.model.scalars import STRICT
 from perf.model.shown import printable
@@ -86,7 +86,7 @@ def open_sent_log(path: Path) -> Iterator[SentLog]:
 
 def _read(path: Path) -> Mapping[str, ReportedIncident]:
     try:
-        return _FILE.validate_json(read_plain(path, _MOST_BYTES)).incidents
+        return _FILE.validate_json(read_json(path, _MOST_BYTES)).incidents
     except FileNotFoundError:
         return {}
     except OSError as error:

@@ -18,7 +18,6 @@ from mutations import (
     is_well_told,
     offer,
     put_in_place,
-    run_bounded,
     within,
 )
 
@@ -238,44 +237,6 @@ def test_a_line_however_long_takes_no_longer_than_its_length(kind: str) -> None:
         text = SOUND[kind].replace("Results:\n", f"Results:\n{line}\n", 1).rstrip("\n") + f"\n{line}\n"
         with within(10), contextlib.suppress(Unreadable):
             FORMATS[kind].read(File(name="file", text=text))
-
-
-WORST = {
-    "csv": ("time,metric,value," + ",".join(f"c{n}" for n in range(100)), "\n0,score,1" + ",1" * 100),
-    "json": ("", '{"time":0,"metric":"score","value":1}\n'),
-    "pytest-benchmark": ('{"datetime":"2026-01-01","machine_info":{"a":[1', ",[]"),
-    "latte": ('{"result":[1', ",[]"),
-    "ycsb": ("", "[a], b, 1\n"),
-    "tsbs": ("", "\n"),
-    "cassandra-stress": ("", "Results:\n"),
-    "hdr": ("", "x\n"),
-}
-_READ = """
-import sys
-from pathlib import Path
-from perf.model.errors import UsageError
-from perf.history.importers.formats import FORMATS
-from perf.history.importers.run import Naming
-from perf.history.importing import import_files
-from perf.local.places import Places
-kind, head, part, home = sys.argv[1:]
-file = Path(home) / "results"
-most = FORMATS[kind].most_bytes
-file.write_bytes((head + part * ((most - len(head)) // len(part))).encode())
-try:
-    import_files(Places(Path(home) / "var"), FORMATS[kind], [file], naming=Naming(),
-                 report=print)
-except UsageError as error:
-    print("refused", str(error)[:300])
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.keeps("imports-whole-or-not-at-all")
-@pytest.mark.parametrize("kind", sorted(WORST))
-def test_the_largest_file_that_is_read_fits_into_three_gigabytes(kind: str, tmp_path: Path) -> None:
-    ended = run_bounded(_READ, kind, *WORST[kind], tmp_path, memory_mb=3 * 1024, seconds=300)
-    assert ended.stdout.startswith("refused"), ended.stderr[-2000:]
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False))

@@ -53,6 +53,8 @@ def check_system_config(
     yield from check_access(folder, entry)
 
 
+MOST_SETTINGS = 1_000
+"""Values of one config, those in lists as well; the longest that is shipped has 9."""
 _KEY = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,99}")
 _PATH = re.compile(r"[/\\$`]|\.\.|[\x00-\x1f\x7f]")
 _RATE = re.compile(r"[0-9]+[A-Za-z]+/s")
@@ -116,7 +118,14 @@ def check_settings(system: str, entry: ConfigFile[SystemConfig]) -> Iterator[str
         if not is_harmless(option):
             yield (entry.top / "jvm_options" / index).say(_JVM_WHY)
     rules = _read_rules(system)
-    for at, value in _walk(entry.value.settings, entry.top / "settings"):
+    values = tuple(_walk(entry.value.settings, entry.top / "settings"))
+    if len(values) > MOST_SETTINGS:
+        what = (
+            f"which has {len(values):,} values, and at most {MOST_SETTINGS:,} are taken; leave some out"
+        )
+        yield (entry.top / "settings").say(what)
+        return
+    for at, value in values:
         if why := _refuse(at.steps, value, rules):
             yield at.say(why, value)
 

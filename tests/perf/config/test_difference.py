@@ -1,5 +1,6 @@
 """What counts as a difference between two configurations, and by which knobs."""
 
+import re
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
@@ -287,3 +288,30 @@ def test_leaving_one_knob_out_leaves_the_others() -> None:
     assert left["heap_mb"] == replace(head, heap_mb=1)
     assert left["settings.a.x"].settings == {"a": {"x": 1, "y": 3}}
     assert left["settings.a.y"].settings == {"a": {"x": 2}}
+
+
+def test_a_change_that_touches_more_experiments_than_are_listed_is_refused(
+    head: Path, compare: Compare
+) -> None:
+    line = '  - {{name: {0}-{1}, system: fake, config: {0}, topology: three, workload: tiny-write, releases: ["1.0.0"]}}\n'  # noqa: E501  a line of a suite
+    base = head.parent / "base"
+    shutil.copytree(head, base)
+    # Each is gone at head, and head has as many others.
+    for root, name, count in ((base, "old", 300), (head, "new", 201)):
+        config = (root / FAKE).read_text().replace("default", name).replace("_ms: 1", f"_ms: {count}")
+        (root / FAKE).with_name(f"{name}.yaml").write_text(config)
+        lines = "".join(line.format(name, number) for number in range(count))
+        (root / NIGHT).write_text(f"{(root / NIGHT).read_text()}{lines}")
+    said = "^501 experiments differ, and at most 500 are listed; .*--suite, .*`knickpoint compare`"
+    with pytest.raises(UsageError, match=said):
+        compare(base)
+
+
+def test_a_file_of_thousands_of_differences_names_some_of_them(edit: Edit, compare: Compare) -> None:
+    hosts = "".join(
+        f"  - {{name: more-{number}, address: 127.0.1.{number}, role: server}}\n"
+        for number in range(25)
+    )
+    edit("testbeds/loop.yaml", "client_cores: 1\n", f"{hosts}client_cores: 1\n")
+    for reason in listed(compare()).values():
+        assert re.search(r"testbed loop \(hosts\.more-0\.address, .* and [0-9]+ more\) differs", reason)

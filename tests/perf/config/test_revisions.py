@@ -117,7 +117,7 @@ def test_no_name_of_a_file_speaks_to_a_terminal_or_a_log(repository: GitReposito
         # Ten levels of ten: a few kilobytes of objects that name 10,000,000,000 files, or folders.
         ("100644 blob", r"has more than 1,000 files"),
         pytest.param("040000 tree", r"cannot be listed in 2 s", marks=pytest.mark.slow),
-        ("100644 large", r"holds more than 8 MiB"),
+        ("100644 large", r"holds more than 2 MiB"),
     ],
 )
 def test_a_tree_that_fans_out_is_refused(repository: GitRepository, entries: str, said: str) -> None:
@@ -133,6 +133,45 @@ def test_a_tree_that_fans_out_is_refused(repository: GitRepository, entries: str
     commit = repository.git("commit-tree", root, "-p", "main", "-m", "by hand")
     with pytest.raises(ConfigError, match=said):
         load(repository, head=commit)
+
+
+LINE = (
+    "{name: n-%d, system: fake, config: default, topology: three, workload: tiny-write, releases: [1]}"
+)
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "said"),
+    [
+        (
+            "suites/many.yaml",
+            "experiments:\n" + "".join(f"  - {LINE % number}\n" for number in range(2_000)),
+            r"suites/ has more than 500 experiments.*split the change.*`knickpoint compare`",
+        ),
+        (
+            "workloads/many.yaml",
+            "variants:\n" + "".join(f"  v{number}: {{description: d}}\n" for number in range(9_000)),
+            r"many.yaml:1: variants has 9,000 variants, and at most 100 are read",
+        ),
+        (
+            "systems/fake/many.yaml",
+            "name: many\nsystem: fake\ndescription: d\nsettings:\n"
+            + "".join(f"  s{number}: 1\n" for number in range(1_001)),
+            r"many.yaml:4: settings is a mapping, which has 1,001 values, and at most 1,000 are taken",
+        ),
+        ("suites/dense.yaml", f"a: [{'1,' * 110_000}1]", r"has more than 100,000 commas, colons"),
+    ],
+    ids=["experiments", "variants", "settings", "values"],
+)
+def test_a_head_of_thousands_is_refused_in_a_sentence(
+    repository: GitRepository, file: str, text: str, said: str
+) -> None:
+    repository.branch("topic")
+    (repository.root / "configs" / file).write_text(text)
+    repository.commit("many")
+    with pytest.raises(ConfigError, match=said) as caught:
+        load(repository)
+    assert len(str(caught.value)) < 3_000
 
 
 def make_tree(repository: GitRepository, *entries: str) -> str:
