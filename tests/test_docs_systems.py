@@ -17,7 +17,7 @@ from perf.systems.contract import (
     Settles,
     WantsTuning,
 )
-from perf.systems.promises.models import list_models
+from perf.systems.conformance.models import list_models
 
 ROOT = Path(__file__).parents[1]
 
@@ -72,7 +72,7 @@ def test_each_ability_is_explained(word: str) -> None:
 @pytest.mark.parametrize("name", registry.names())
 def test_who_has_no_product_here_is_reported_how_to_prove_it(name: str) -> None:
     if "**no " in _rows()[name][3]:
-        assert f"knickpoint prove {name} " in PAGE.split("## Proving a product")[1]
+        assert f"knickpoint conformance {name} " in PAGE.split("## Checking a product")[1]
         assert re.search(rf"^## {name}: what has been run", PAGE, re.MULTILINE | re.IGNORECASE)
 
 

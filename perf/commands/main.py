@@ -55,7 +55,7 @@ _GROUPS = {
         "releases": "List the known releases of a database",
         "workloads": "List the workloads, or explain one",
         "host": "Tune, check and reserve the hosts of a testbed",
-        "prove": "Check that a database meets all assumptions",
+        "conformance": "Check that a database meets all assumptions",
         "selftest": "Check the load engines against known truth",
         "schema": "Write JSON Schemas of the configuration files",
     },
@@ -64,6 +64,10 @@ _GROUPS = {
 
 Each summary is the first sentence of the command's own help, kept here so that none is loaded.
 """
+
+
+FORMER_NAMES = {"prove": "conformance"}
+"""Names of commands that were renamed, which go on to work."""
 
 
 class Commands(click.Group):
@@ -91,10 +95,10 @@ class Commands(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Suggest the nearest name for one that does not exist; click knows only loaded commands."""
-        name, names = args[0], self.list_commands(ctx)
+        name, names = FORMER_NAMES.get(args[0], args[0]), self.list_commands(ctx)
         if name not in names and (near := get_close_matches(name, names, n=1)):
             ctx.fail(f"No such command {name!r}. Did you mean {near[0]!r}?")
-        return super().resolve_command(ctx, args)
+        return super().resolve_command(ctx, [name, *args[1:]])
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Load one subcommand; say which extra is missing if its packages are not installed."""

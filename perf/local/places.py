@@ -59,9 +59,9 @@ class Places:
         return self.data / "run"
 
     @property
-    def proofs(self) -> Path:
-        """The servers' logs of each proof of a system, one directory each."""
-        return self.data / "proofs"
+    def conformance_logs(self) -> Path:
+        """The servers' logs of each `conformance` run, one directory each."""
+        return self.data / "conformance"
 
     @property
     def lock(self) -> Path:

@@ -128,7 +128,7 @@ Connect: TypeAlias = Callable[[Target], AbstractContextManager[Opened]]
 class Sessions:
     """What a system can be asked: how a client of each data model connects, and who else is one.
 
-    The only place that says so: configs, engines, `prove` and the contract suite ask here.
+    The only place that says so: configs, engines, `conformance` and the contract suite ask here.
     """
 
     sensor: Connect[SensorSession]

@@ -15,7 +15,7 @@ from served import ADDRESS, REAL, Served, deploy
 from perf.model.design import Testbed
 from perf.model.records import Answer, Devops, Operation
 from perf.systems import registry
-from perf.systems.promises import devops
+from perf.systems.conformance import devops
 from perf.systems.sessions import DevopsSession
 from perf.workloads.devops.batches import Batches
 from perf.workloads.devops.queries import QUERIES, check_answer, cpu_history, make_query

@@ -1,6 +1,6 @@
 """What every session must keep to, against servers that really answer.
 
-The promises are in `perf/systems/promises/`: `knickpoint prove` asks the same of a product elsewhere.
+The checks are in `perf/systems/conformance/`; `knickpoint conformance` runs the same elsewhere.
 Systems that are declared to store nothing are not asked to read back. MongoDB and ScyllaDB are not
 here: the one's sessions are proven against an emulator of its protocol, the other's against Cassandra;
 nor is CrateDB, whose peer knows the documented requests.
@@ -13,19 +13,19 @@ import pytest
 from served import REAL, Served
 
 from perf.systems import registry
-from perf.systems.promises.models import Model, list_models
-from perf.systems.promises.promise import Promise
+from perf.systems.conformance.check import Check
+from perf.systems.conformance.models import Model, list_models
 
 CASES = [
     pytest.param(
         (name, model),
-        promise,
+        check,
         marks=[pytest.mark.real] if name in REAL else [],
-        id=f"{name}-{model.name}-{promise.ask.__name__.strip('_').replace('_', '-')}",
+        id=f"{name}-{model.name}-{check.ask.__name__.strip('_').replace('_', '-')}",
     )
     for name in registry.names()
     for model in list_models(registry.load(name))
-    for promise in model.promises
+    for check in model.checks
 ]
 
 
@@ -40,16 +40,16 @@ def served(request: pytest.FixtureRequest) -> tuple[Served, Model]:
 
 @pytest.fixture(scope="module")
 def session(served: tuple[Served, Model]) -> Iterator[Any]:
-    """Yield one session that is asked everything, as `knickpoint prove` does."""
+    """Yield one session that is asked everything, as `knickpoint conformance` does."""
     server, model = served
     with model.connect(server.target) as session:
         yield session
 
 
-@pytest.mark.parametrize(("served", "promise"), CASES, indirect=["served"], scope="module")
-def test_session_keeps(served: tuple[Served, Model], promise: Promise[Any], session: Any) -> None:  # noqa: ANN401  of the model
+@pytest.mark.parametrize(("served", "check"), CASES, indirect=["served"], scope="module")
+def test_session_keeps(served: tuple[Served, Model], check: Check[Any], session: Any) -> None:  # noqa: ANN401  of the model
     server, model = served
-    finding = model.ask(promise, server.target, session)
-    if finding.kept is None:
+    finding = model.run(check, server.target, session)
+    if finding.passed is None:
         pytest.skip(str(finding))
-    assert finding.kept, finding.seen
+    assert finding.passed, finding.seen

@@ -111,9 +111,7 @@ class Trials:
         environment = {**os.environ, "PATH": os.pathsep.join([*path, os.environ["PATH"]])}
         # The testbed names its SSH configuration from the tree's root on.
         with (self.directory / f"{len(self.running) + 1}.log").open("w") as output:
-            trial = subprocess.Popen(
-                command, stdout=output, stderr=output, cwd=ROOT, env=environment
-            )
+            trial = subprocess.Popen(command, stdout=output, stderr=output, cwd=ROOT, env=environment)
         self.running.append(trial)
         return trial
 

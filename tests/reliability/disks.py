@@ -6,6 +6,7 @@
 import errno
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -19,6 +20,12 @@ from typing import Any
 
 from needs import need
 
+MET = re.compile(
+    r"the history file \S+ is in use: process \d+ \(\S+\) has it open\. Wait until that has ended"
+    r"|another process rebuilds \S+: wait until it has ended"
+    r"|another run \(pid \d+\) measures into \S+; wait for it to end"
+)
+"""What a command says that met another one at work."""
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 TOKEN = "KNICKPOINT_KILLED"  # noqa: S105  the name of a variable
@@ -62,6 +69,11 @@ class Done:
     @property
     def is_killed(self) -> bool:
         return self.code == -signal.SIGKILL
+
+    @property
+    def is_refused(self) -> bool:
+        """Return whether it met another command at work, and said so."""
+        return self.code == 3 and bool(MET.search(self.said))
 
     @property
     def said(self) -> str:

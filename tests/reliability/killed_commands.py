@@ -38,15 +38,6 @@ class Scenario:
     again: float = 0.3
 
 
-QUICK = {
-    "append": Scenario(argv="append", prepare="bundles", is_same=True, quick=2, full=30),
-    "history rebuild": Scenario(
-        argv="history rebuild", prepare="history", is_same=True, quick=1, full=20
-    ),
-    "history prune": Scenario(
-        argv="history prune --older-than 30", prepare="history", is_same=True, quick=1, full=25
-    ),
-}
 _WHERE = "--suite fake-short --experiment fake-blink"
 LONG = {
     "history import": Scenario(

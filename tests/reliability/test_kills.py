@@ -3,7 +3,8 @@
 Each command begins with a copy of a prepared directory. There it is killed, by the clock or at a change
 of a file, and all that it had told or sealed must be there. Then the very same command must succeed,
 and leave what an undisturbed run leaves. What is killed is the real entry point; "made up" commands
-order trials that are sealed at once, the others of the fake system's servers.
+order trials that are sealed at once, the others of the fake system's servers. What only reads and
+writes a history is killed in test_life.py.
 """
 
 import random
@@ -13,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from disks import Commands
-from killed_commands import LONG, QUICK, REAL, Beginnings, Scenario
+from killed_commands import LONG, REAL, Beginnings, Scenario
 from watched import Watched, choose_moment, observe
 
 KEEPS = pytest.mark.keeps("a-kill-loses-no-trial", "a-kill-needs-no-hand")
@@ -43,9 +44,7 @@ def kill_often(name: str, scenario: Scenario, begin: Path, launcher: Commands, w
 
 @pytest.mark.slow
 @KEEPS
-@pytest.mark.parametrize(
-    "name", [*QUICK, *(pytest.param(name, marks=pytest.mark.slow) for name in (*LONG, *REAL))]
-)
+@pytest.mark.parametrize("name", [*LONG, *REAL])
 def test_a_killed_command_loses_nothing_and_goes_on(
     name: str,
     room: Path,
@@ -54,7 +53,7 @@ def test_a_killed_command_loses_nothing_and_goes_on(
     effort: Callable[[int, int], int],
     figures: dict[str, object],
 ) -> None:
-    scenario = (QUICK | LONG | REAL)[name]
+    scenario = (LONG | REAL)[name]
     begin = room / "begin"
     begin.mkdir()
     getattr(beginnings, scenario.prepare)(begin)

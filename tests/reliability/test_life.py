@@ -1,9 +1,9 @@
 """The life of a data directory, in any order: nothing acknowledged is lost or doubled, all goes on.
 
 A machine of states (Hypothesis) measures, appends, rebuilds, prunes and reports by the real commands,
-kills them at any change of the disk, runs two at once, damages bundles and the history, and restores
-from a backup. A model beside it says what each step must come to. After a kill the same command runs
-once more, undisturbed: the next run always works.
+on a new history or one of an older schema, kills them at any changes of the disk, runs several at
+once, damages bundles and the history, and restores from a backup. A model beside it says what each
+step must come to. After its kills the same command runs once more, undisturbed: it works.
 """
 
 import shutil
@@ -20,6 +20,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
+    initialize,
     invariant,
     precondition,
     rule,
@@ -27,19 +28,27 @@ from hypothesis.stateful import (
 )
 from killed_commands import CONFIGS
 from watched import digest_tree
-from writing import find_appended, find_reported
+from writing import find_appended, find_reported, unpack_older
 
 from perf.history import bundle
-from perf.history.store import replace_damaged
+from perf.history.store import open_history, rebuild, replace_damaged
 from perf.local.places import Places
 from perf.model.errors import DamagedHistory, HistoryError
 from perf.model.results import Interval, Trial, TrialId
 
-STEPS = 14
+STEPS = 10
 MOST_CHANGES = 90
 """Changes of the disk after which a command is killed, at most."""
-MOMENTS = st.one_of(st.just(0), st.integers(1, MOST_CHANGES))
-"""0: the command is not killed."""
+MOMENTS = st.lists(st.integers(1, MOST_CHANGES), max_size=2)
+"""The changes at which a command, run again after each kill, is killed."""
+AT_ONCE = (
+    "append",
+    "detect",
+    "history prune --older-than 30",
+    "history rebuild",
+    "history show",
+    "report",
+)
 
 
 def cut(place: Path) -> None:
@@ -66,7 +75,10 @@ def halve(path: Path) -> None:
 
 
 class Life(RuleBasedStateMachine):
-    """A data directory, and what is known of it: `intact` bundles, `known` trials of the history."""
+    """A data directory, and what is known of it: `intact` bundles, `known` trials of the history.
+
+    The history may be `ruined`: not to be read; `older`: of an earlier schema; or `pruned`: rolled up.
+    """
 
     def __init__(
         self, commands: Commands, like: Trial, intervals: tuple[Interval, ...], above: Path
@@ -79,14 +91,32 @@ class Life(RuleBasedStateMachine):
         self.intact: dict[str, str] = {}
         self.damaged: set[str] = set()
         self.known: set[str] = set()
-        self.is_ruined = False
+        self.is_ruined = self.is_older = self.is_pruned = False
         self.has_site = False
         self.measured = 0
 
     def teardown(self) -> None:
+        is_the_same = not (self.is_ruined or self.is_older or self.is_pruned)
+        if is_the_same and self.known and self.known == self.intact.keys():
+            fresh = self.room / "fresh.duckdb"
+            rebuild(fresh, [self.places.trials / name for name in self.known], lambda _: None)
+            with (
+                open_history(fresh, read_only=True) as one,
+                open_history(self.places.history, read_only=True) as other,
+            ):
+                assert one.tables_digest() == other.tables_digest()
         shutil.rmtree(self.room)
 
     # What the machine does.
+
+    @initialize(is_older=st.booleans())
+    def begin(self, *, is_older: bool) -> None:
+        self.is_older = is_older
+        if is_older:
+            unpack_older(self.here)
+            for place in bundle.find(self.places):
+                self.keep(place)
+            self.known = set(self.intact)
 
     @rule(count=st.integers(1, 3))
     def measure(self, count: int) -> None:
@@ -100,14 +130,13 @@ class Life(RuleBasedStateMachine):
                 finished_at=begun + timedelta(minutes=3),
             )
             sealed = bundle.seal(bundle.stage(self.places, trial.id), trial, self.intervals)
-            self.intact[sealed.name] = digest_tree(sealed)
-            shutil.copytree(sealed, self.room / "backup" / sealed.name)
+            self.keep(sealed)
             self.measured += 1
 
     @precondition(lambda self: self.has_bundles() or self.known)
-    @rule(moment=MOMENTS)
-    def append(self, moment: int) -> None:
-        done = self.run("append", moment=moment)
+    @rule(moments=MOMENTS)
+    def append(self, moments: list[int]) -> None:
+        done = self.run("append", moments=moments)
         if self.is_ruined:
             assert done.code == 3, done
             assert "knickpoint history rebuild" in done.said
@@ -117,11 +146,11 @@ class Life(RuleBasedStateMachine):
         self.known |= self.intact.keys()
 
     @precondition(lambda self: self.has_bundles())
-    @rule(moment=MOMENTS, drops_lost=st.booleans())
-    def rebuild(self, moment: int, *, drops_lost: bool) -> None:
+    @rule(moments=MOMENTS, drops_lost=st.booleans())
+    def rebuild(self, moments: list[int], *, drops_lost: bool) -> None:
         lost = set() if self.is_ruined else self.known - self.intact.keys()
         ruined = self.places.history.read_bytes() if self.is_ruined else b""
-        done = self.run("history", "rebuild", *(["--drop-lost"] if drops_lost else []), moment=moment)
+        done = self.run("history", "rebuild", *(["--drop-lost"] if drops_lost else []), moments=moments)
         if lost and not drops_lost:
             assert done.code == 3, done
             assert all(one in done.said for one in sorted(lost)[:3]), done
@@ -129,42 +158,35 @@ class Life(RuleBasedStateMachine):
         assert done.code == (3 if self.find_bad() else 0), done
         kept = {one.read_bytes() for one in self.places.data.glob("history.damaged*.duckdb")}
         assert not ruined or ruined in kept
-        self.known, self.is_ruined = set(self.intact), False
+        self.known, self.is_ruined, self.is_pruned = set(self.intact), False, False
 
     @precondition(lambda self: self.known and not self.is_ruined)
-    @rule(moment=MOMENTS)
-    def prune(self, moment: int) -> None:
-        done = self.run("history", "prune", "--older-than", "30", moment=moment)
+    @rule(moments=MOMENTS)
+    def prune(self, moments: list[int]) -> None:
+        done = self.run("history", "prune", "--older-than", "30", moments=moments)
         assert done.code == 0, done
+        self.is_pruned = True
 
     @precondition(lambda self: self.known and not self.is_ruined)
-    @rule(moment=MOMENTS)
-    def report(self, moment: int) -> None:
-        done = self.run("report", "--configs", CONFIGS, moment=moment)
+    @rule(moments=MOMENTS)
+    def report(self, moments: list[int]) -> None:
+        done = self.run("report", "--configs", CONFIGS, moments=moments)
         assert done.code == 0, done
         self.has_site = True
 
     @precondition(lambda self: self.known and not self.is_ruined and not self.find_bad())
-    @rule(
-        pair=st.sampled_from(
-            [
-                ("append", "append"),
-                ("append", "history rebuild"),
-                ("report", "append"),
-                ("report", "history rebuild"),
-                ("history rebuild", "history prune --older-than 30"),
-            ]
-        )
-    )
-    def run_two_at_once(self, pair: tuple[str, str]) -> None:
+    @rule(commands=st.lists(st.sampled_from(AT_ONCE), min_size=2, max_size=3))
+    def run_several_at_once(self, commands: list[str]) -> None:
         if self.known - self.intact.keys():
             return  # what a rebuild refuses is tried alone
-        running = [self.commands.begin(*one.split(), *self.where(one), under=self.here) for one in pair]
+        running = [
+            self.commands.begin(*one.split(), *self.where(one), under=self.here) for one in commands
+        ]
         for one in [self.commands.end(each) for each in running]:
             assert one is not None
-            is_refused = "in use" in one.said or "another process rebuilds" in one.said
-            assert one.code == 0 or (one.code == 3 and is_refused), one
-        self.append(0)
+            assert one.code == 0 or one.is_refused, one
+        self.is_pruned = self.is_pruned or any("prune" in one for one in commands)
+        self.append([])
         self.has_site = (self.places.site / "index.html").exists()
 
     # What befalls it.
@@ -201,7 +223,7 @@ class Life(RuleBasedStateMachine):
         with suppress(HistoryError):
             replace_damaged(self.places, DamagedHistory("ruined"), lambda _: None)
             assert is_whole
-            self.known, self.is_ruined = set(self.intact), False
+            self.known, self.is_ruined, self.is_pruned = set(self.intact), False, False
         assert self.is_ruined is not is_whole
         if self.is_ruined:
             assert self.places.history.read_bytes() == before
@@ -212,24 +234,32 @@ class Life(RuleBasedStateMachine):
     def nothing_is_lost_or_doubled(self) -> None:
         now = {name: digest_tree(self.places.trials / name) for name in self.intact}
         assert now == self.intact
-        if not self.is_ruined:
+        if not self.is_ruined and not self.is_older:
             assert find_appended(self.here) == self.known
         assert (self.places.site / "index.html").exists() or not self.has_site
         assert not list(self.places.data.glob("*.new"))
 
-    def run(self, *argv: object, moment: int) -> Done:
-        """Run a command to its end; one that is killed is run once more."""
+    def run(self, *argv: object, moments: list[int]) -> Done:
+        """Run a command to its end; after each kill it is run once more."""
         where = self.where(str(argv[0]))
-        done = self.commands.run(*argv, *where, under=self.here, fail=dying(moment) if moment else "")
-        if not done.is_killed:
-            return done
-        if not self.is_ruined and argv[0] == "append":
-            assert find_reported(done) <= find_appended(self.here)
-        assert self.places.site.exists() or not self.has_site
-        return self.commands.run(*argv, *where, under=self.here)
+        for moment in moments:
+            done = self.commands.run(*argv, *where, under=self.here, fail=dying(moment))
+            if not done.is_killed:
+                break
+            if not self.is_ruined and not self.is_older and argv[0] == "append":
+                assert find_reported(done) <= find_appended(self.here)
+            assert self.places.site.exists() or not self.has_site
+        else:
+            done = self.commands.run(*argv, *where, under=self.here)
+        self.is_older = False
+        return done
+
+    def keep(self, sealed: Path) -> None:
+        self.intact[sealed.name] = digest_tree(sealed)
+        shutil.copytree(sealed, self.room / "backup" / sealed.name)
 
     def where(self, command: str) -> tuple[str, ...]:
-        configs = ("--configs", str(CONFIGS)) if command == "report" else ()
+        configs = ("--configs", str(CONFIGS)) if command in {"report", "detect"} else ()
         return ("--data", str(self.places.data), *configs)
 
     def has_bundles(self) -> bool:
@@ -241,7 +271,7 @@ class Life(RuleBasedStateMachine):
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(3600)  # a thousand lives take half an hour
+@pytest.mark.timeout(7200)  # a thousand lives take an hour
 @pytest.mark.keeps("a-kill-loses-no-trial", "a-kill-needs-no-hand", "several-at-once-harm-nothing")
 def test_a_life_in_any_order_loses_nothing_that_was_acknowledged(
     room: Path,

@@ -2,10 +2,10 @@
 
 All are real processes of the real entry point, begun within moments of each other. Afterwards every
 trial has one sealed bundle and is once in the history, which equals one that is made of the bundles.
+What only reads and writes a history is tried in test_life.py.
 """
 
 import random
-import re
 import shutil
 import time
 from collections.abc import Callable, Sequence
@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from disks import Commands
+from disks import Commands, Done
 from killed_commands import CONFIGS, Beginnings
 
 from analysis.orchestration.judging import judge_history
@@ -26,11 +26,6 @@ from perf.local.places import Places
 from perf.model.results import Interval, Trial
 
 KEEPS = pytest.mark.keeps("several-at-once-harm-nothing")
-REFUSALS = (
-    r"the history file \S+ is in use: process \d+ \(\S+\) has it open\. Wait until that has ended",
-    r"another process rebuilds \S+: wait until it has ended",
-    r"another run \(pid \d+\) measures into \S+; wait for it to end",
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +57,7 @@ class Together:
         *,
         cwd: str = ".",
         made_up: bool = True,
-    ) -> list[tuple[int, str]]:
+    ) -> list[Done]:
         """Run commands at once; give how each ended."""
         configs = here / "configs" if (here / "configs").is_dir() else CONFIGS
         where = ["--data", str(here / "var")]
@@ -75,7 +70,7 @@ class Together:
             time.sleep(chance.choice((0, 0, chance.uniform(0, 0.5))))
         ended = [self.commands.end(one) for one in running]
         assert None not in ended, f"{commands} do not end"
-        return [(one.code, one.said) for one in ended if one]
+        return [one for one in ended if one]
 
 
 @pytest.fixture
@@ -88,19 +83,15 @@ def together(
     return Together(Beginnings(make_trial(), make_intervals()), launcher, tmp_path)
 
 
-def count_refused(ended: Sequence[tuple[int, str]], fine: Sequence[int] = (0,)) -> int:
+def count_refused(ended: Sequence[Done], fine: Sequence[int] = (0,)) -> int:
     """Hold that each command succeeded or was refused in a sentence; give how many were refused."""
-    refused = 0
-    for code, said in ended:
-        assert "Traceback" not in said, said
-        if code not in fine:
-            assert code == 3, said
-            assert any(re.search(one, said) for one in REFUSALS), said
-            refused += 1
-    return refused
+    assert not [one for one in ended if "Traceback" in one.said]
+    others = [one for one in ended if one.code not in fine]
+    assert all(one.is_refused for one in others), others
+    return len(others)
 
 
-def check_history(here: Path, *, is_pruned: bool = False) -> int:
+def check_history(here: Path) -> int:
     """Hold that what is kept is whole, once, and the same in bundles and history; count trials."""
     places = Places(here / "var")
     found = bundle.find(places)
@@ -112,52 +103,11 @@ def check_history(here: Path, *, is_pruned: bool = False) -> int:
     assert digests == {place.name: bundle.digest(place) for place in found}
     for place in found:
         bundle.read(place)
-    if not is_pruned:
-        fresh = here / "elsewhere.duckdb"
-        rebuild(fresh, found, lambda _: None)
-        with open_history(fresh, read_only=True) as history:
-            assert history.tables_digest() == whole
+    fresh = here / "elsewhere.duckdb"
+    rebuild(fresh, found, lambda _: None)
+    with open_history(fresh, read_only=True) as history:
+        assert history.tables_digest() == whole
     return len(found)
-
-
-@pytest.mark.slow
-@KEEPS
-@pytest.mark.parametrize(
-    "commands",
-    [
-        pytest.param(("append", "append", "history show"), id="appends"),
-        pytest.param(
-            ("append", "history rebuild", "history rebuild", "report", "append"),
-            id="rebuilds",
-            marks=pytest.mark.slow,
-        ),
-        pytest.param(
-            ("history prune --older-than 30", "append", "history sql SELECT(1)", "detect"),
-            id="prune",
-            marks=pytest.mark.slow,
-        ),
-        pytest.param(
-            ("report", "history prune --older-than 30", "append", "report", "history rebuild"),
-            id="reports",
-            marks=pytest.mark.slow,
-        ),
-    ],
-)
-def test_readers_and_writers_of_a_history(
-    together: Together,
-    commands: Sequence[str],
-    effort: Callable[[int, int], int],
-    figures: dict[str, object],
-) -> None:
-    chance = random.Random(10)  # noqa: S311  no secret
-    tries, refused = effort(1, 4), 0
-    for _ in range(tries):
-        here = together.prepare("bundles")
-        open_history(Places(here / "var").history).__exit__(None, None, None)
-        ended = together.run(here, chance.sample(commands, len(commands)), chance)
-        refused += count_refused(ended)
-        assert check_history(here, is_pruned="prune" in " ".join(commands)) == 8
-    figures[f"{', '.join(commands)}"] = f"{tries} times, {refused} commands refused"
 
 
 @KEEPS
@@ -231,7 +181,7 @@ def test_two_nightlies_beside_readers_and_writers(
         open_history(Places(here / "var").history).__exit__(None, None, None)
         ended = together.run(here, commands, chance)
         refused += count_refused(ended, (0, 1))
-        nightlies = sum(code in (0, 1) for code, _ in ended[:2])
+        nightlies = sum(one.code in (0, 1) for one in ended[:2])
         nights = read_nights(Places(here / "var"))
         assert [find_missing(night, Places(here / "var")) for night in nights] == [()] * nightlies
         assert check_history(here) == 2 * nightlies
@@ -272,7 +222,7 @@ def test_decisions_of_several_people_are_all_kept(
             [f"triage add {name} --state expected --owner me --note planned" for name in names],
             chance,
         )
-        assert [code for code, _ in ended] == [0] * len(names), ended
+        assert [one.code for one in ended] == [0] * len(names), ended
         problems: list[str] = []
         entries = read_triage(here / "configs" / "triage.yaml", problems)
         assert not problems

@@ -1,4 +1,4 @@
-"""The order of a proof: what a deployment promises step by step, amid it what sessions promise.
+"""The order of a conformance run: the checks of a deployment step by step, amid them those of sessions.
 
 Everything is asked through what a trial does, so that what holds here holds there. Whatever happens,
 the testbed is cleaned up at the end, as after a trial.
@@ -14,6 +14,8 @@ from pathlib import Path
 from perf.hosts.ports import find_taken
 from perf.hosts.remote import run_repeatable, running_pid
 from perf.model.records import Stored
+from perf.systems.conformance.check import CheckResult, Skipped, find_out, require
+from perf.systems.conformance.models import Model, list_models
 from perf.systems.contract import (
     BootstrapsOnce,
     KnowsVersion,
@@ -23,8 +25,6 @@ from perf.systems.contract import (
     StandsIn,
     Target,
 )
-from perf.systems.promises.models import Model, list_models
-from perf.systems.promises.promise import NotAsked, PromiseFinding, find_out, require
 from perf.trial.servers import POLL_S, Servers
 from perf.trial.telemetry import MISSING, open_snapshots
 
@@ -39,13 +39,13 @@ class _Ended(Exception):  # noqa: N818  says what happened
 
 
 @dataclass(slots=True)
-class Proof:
-    """One product on one testbed, asked for all that it promises."""
+class Conformance:
+    """One product on one testbed, put to all checks."""
 
     servers: Servers
     target: Target
-    report: Callable[[PromiseFinding], None]
-    found: list[PromiseFinding] = field(default_factory=list)
+    report: Callable[[CheckResult], None]
+    found: list[CheckResult] = field(default_factory=list)
     _stored: dict[str, Stored] = field(default_factory=dict)
 
     def run(self, logs: Path) -> None:
@@ -56,7 +56,7 @@ class Proof:
         finally:
             undone = self.servers.clean_up(logs)
             seen = "; ".join(undone) or "all servers are gone, and their directories"
-            self._note(PromiseFinding(promise="the testbed is left clean", kept=not undone, seen=seen))
+            self._note(CheckResult(check="the testbed is left clean", passed=not undone, seen=seen))
 
     def _ask_all(self) -> None:
         ask, need, servers = self._ask, partial(self._ask, needed=True), self.servers
@@ -82,13 +82,13 @@ class Proof:
         need("the servers end again", self._stop_all)
         ask("a wipe leaves nothing", self._wipe_all)
 
-    def _ask(self, promise: str, question: Callable[[], str], *, needed: bool = False) -> None:
-        """Ask whether a promise is kept; raise _Ended if it is not, and all that follows needs it."""
-        finding = self._note(find_out(promise, question))
-        if needed and not finding.kept:
+    def _ask(self, check: str, question: Callable[[], str], *, needed: bool = False) -> None:
+        """Run a check; raise _Ended if it does not pass, and all that follows needs it."""
+        finding = self._note(find_out(check, question))
+        if needed and not finding.passed:
             raise _Ended
 
-    def _note(self, finding: PromiseFinding) -> PromiseFinding:
+    def _note(self, finding: CheckResult) -> CheckResult:
         self.found.append(finding)
         self.report(finding)
         return finding
@@ -106,9 +106,9 @@ class Proof:
         self._ask(f"{model.name}: its schema is created", create, needed=True)
         self._ask(f"{model.name}: a client connects", connect, needed=True)
         with model.connect(self.target) as session:
-            for promise in model.promises:
-                self._note(model.ask(promise, self.target, session))
-            with suppress(Exception):  # told above, where it was a promise
+            for check in model.checks:
+                self._note(model.run(check, self.target, session))
+            with suppress(Exception):  # reported above, where it was a check
                 self._stored[model.name] = session.stored()
 
     def _nodes(self) -> tuple[Node, ...]:
@@ -162,19 +162,19 @@ class Proof:
 
     def _verify_version(self) -> str:
         if not isinstance(self.servers.system, KnowsVersion):
-            raise NotAsked("its servers cannot be asked")
+            raise Skipped("its servers cannot be asked")
         self.servers.verify_version()
         return f"{self.servers.cluster.release.version} on every node"
 
     def _prove_pinning(self) -> str:
         facts = self.servers.prove_pinning()
         if not facts:
-            raise NotAsked("this testbed pins nothing")
+            raise Skipped("this testbed pins nothing")
         return ", ".join(f"{fact.host} {fact.name} {fact.value}" for fact in facts)
 
     def _look(self) -> str:
         if not isinstance(self.servers.system, ReportsTelemetry):
-            raise NotAsked("this system reports nothing")
+            raise Skipped("this system reports nothing")
         with open_snapshots(self.servers.system, self.servers.cluster) as (look, _):
             seen = look()
         require(not seen.missing, f"{MISSING}: {seen.missing}")
@@ -182,7 +182,7 @@ class Proof:
 
     def _settle(self) -> str:
         if not isinstance(self.servers.system, Settles):
-            raise NotAsked("this system cannot say")
+            raise Skipped("this system cannot say")
         self.servers.settle()
         return "on every node"
 
@@ -214,7 +214,7 @@ class Proof:
 
     def _keep_over_restart(self) -> str:
         if isinstance(self.servers.system, StandsIn):
-            raise NotAsked(self.servers.system.forgets)
+            raise Skipped(self.servers.system.forgets)
         self.servers.start()
         for model in list_models(self.servers.system):
             if before := self._stored.get(model.name):

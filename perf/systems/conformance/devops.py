@@ -1,6 +1,6 @@
-"""What a session of the devops workload promises.
+"""Checks of a session of the devops workload.
 
-Each promise has a time of its own, so that a query over all hosts meets no rows of another. What writes
+Each check has a time of its own, so that a query over all hosts meets no rows of another. What writes
 rows to count them gives its hosts a name by what is there already, so that it may be asked twice.
 """
 
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from perf.model.records import ASKED_OF, Devops, Operation
-from perf.systems.promises.promise import NotAsked, Promise, require
+from perf.systems.conformance.check import Check, Skipped, require
 from perf.systems.sessions import DevopsSession
 from perf.workloads.devops.queries import METRICS
 from perf.workloads.devops.rows import DevopsRow, Group, Query
@@ -39,7 +39,7 @@ def _query(operation: Operation, begin_ms: int, length_ms: int, *hosts: str, met
 
 def _ask(session: DevopsSession, query: Query) -> Sequence[Group]:
     if not session.can_ask(query.operation):
-        raise NotAsked(f"this system cannot be asked {query.operation.value}")
+        raise Skipped(f"this system cannot be asked {query.operation.value}")
     return tuple(session.ask(query))
 
 
@@ -72,7 +72,7 @@ def _count_what_is_stored(session: DevopsSession) -> str:
 def _say_what_can_be_asked(session: DevopsSession) -> str:
     asked = [one.value for one in ASKED_OF["devops"] if "groupby" in one and session.can_ask(one)]
     if not asked:
-        raise NotAsked("this system can be asked none of the queries")
+        raise Skipped("this system can be asked none of the queries")
     return ", ".join(asked)
 
 
@@ -156,12 +156,12 @@ def _know_no_stranger(session: DevopsSession) -> str:
     return "no group"
 
 
-PROMISES: tuple[Promise[DevopsSession], ...] = (
-    Promise("the schema may be created again, and costs no data", _create_schema_again),
-    Promise("what is stored is counted: rows of all tables, 8 bytes per value", _count_what_is_stored),
-    Promise("it says which queries it can be asked", _say_what_can_be_asked, reads_back=False),
-    Promise("a maximum per minute is of the rows of the window, its end left out", _find_maxima),
-    Promise("a maximum over several hosts is of them all, and of no other", _put_hosts_together),
-    Promise("means are per hour and host, in that order, and not rounded", _find_means),
-    Promise("an unknown host has no groups", _know_no_stranger),
+CHECKS: tuple[Check[DevopsSession], ...] = (
+    Check("the schema may be created again, and costs no data", _create_schema_again),
+    Check("what is stored is counted: rows of all tables, 8 bytes per value", _count_what_is_stored),
+    Check("it says which queries it can be asked", _say_what_can_be_asked, reads_back=False),
+    Check("a maximum per minute is of the rows of the window, its end left out", _find_maxima),
+    Check("a maximum over several hosts is of them all, and of no other", _put_hosts_together),
+    Check("means are per hour and host, in that order, and not rounded", _find_means),
+    Check("an unknown host has no groups", _know_no_stranger),
 )

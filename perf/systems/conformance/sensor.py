@@ -1,4 +1,4 @@
-"""What a session of the sensor workload promises."""
+"""Checks of a session of the sensor workload."""
 
 import queue
 import struct
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from perf.model.records import Sensor
-from perf.systems.promises.promise import NotAsked, Promise, require, show
+from perf.systems.conformance.check import Check, Skipped, require, show
 from perf.systems.sessions import AnswersLater, SensorSession
 from perf.workloads.sensor import SensorReading, payload_bytes
 
@@ -108,7 +108,7 @@ def _store_batches(session: SensorSession) -> str:
 
 def _answer_later(session: SensorSession) -> str:
     if not isinstance(session, AnswersLater):
-        raise NotAsked("this driver has no calls that answer later")
+        raise Skipped("this driver has no calls that answer later")
     batch = tuple(make_reading("later", place) for place in range(3))
     written: queue.SimpleQueue[Exception | None] = queue.SimpleQueue()
     session.write_soon(batch, lambda _, failure: written.put(failure))
@@ -142,16 +142,16 @@ def _serve_threads(session: SensorSession) -> str:
     return f"{THREADS} threads, 20 writes and 1 read each"
 
 
-PROMISES: tuple[Promise[SensorSession], ...] = (
-    Promise("the schema may be created again, and costs no data", _create_schema_again),
-    Promise("the latest readings come newest first, in whatever order written", _give_newest_first),
-    Promise("every bit of a reading comes back", _keep_every_bit),
-    Promise("an unknown device has no readings", _know_no_stranger, reads_back=False),
-    Promise("fewer readings than asked for are all given", _give_what_there_is),
-    Promise(
+CHECKS: tuple[Check[SensorSession], ...] = (
+    Check("the schema may be created again, and costs no data", _create_schema_again),
+    Check("the latest readings come newest first, in whatever order written", _give_newest_first),
+    Check("every bit of a reading comes back", _keep_every_bit),
+    Check("an unknown device has no readings", _know_no_stranger, reads_back=False),
+    Check("fewer readings than asked for are all given", _give_what_there_is),
+    Check(
         "what is stored is counted: each reading and its bytes", _count_what_is_stored, reads_back=False
     ),
-    Promise("a batch is stored like single readings", _store_batches),
-    Promise("an answer that comes later is the same answer", _answer_later),
-    Promise("threads share a session", _serve_threads),
+    Check("a batch is stored like single readings", _store_batches),
+    Check("an answer that comes later is the same answer", _answer_later),
+    Check("threads share a session", _serve_threads),
 )

@@ -1,4 +1,4 @@
-"""What every session promises, whatever its data model: about connecting, and the names of errors."""
+"""Checks of any session, whatever its data model: about connecting, and the names of errors."""
 
 import re
 import socket
@@ -6,8 +6,8 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 
+from perf.systems.conformance.check import Check, require
 from perf.systems.contract import Target
-from perf.systems.promises.promise import Promise, require
 from perf.systems.sessions import Session
 
 _NOBODY_LIMIT_S = 1.0
@@ -53,8 +53,8 @@ def _name_the_unknown(reach: Reach) -> str:
     return kind
 
 
-PROMISES: tuple[Promise[Reach], ...] = (
-    Promise("connecting changes no data", _change_no_data, reads_back=False),
-    Promise("a port without a listener is a named error", _name_nobody, reads_back=False),
-    Promise("an unknown error keeps its name", _name_the_unknown, reads_back=False),
+CHECKS: tuple[Check[Reach], ...] = (
+    Check("connecting changes no data", _change_no_data, reads_back=False),
+    Check("a port without a listener is a named error", _name_nobody, reads_back=False),
+    Check("an unknown error keeps its name", _name_the_unknown, reads_back=False),
 )

@@ -1,11 +1,11 @@
-"""What a session of the workloads put/get and YCSB promises."""
+"""Checks of a session of the workloads put/get and YCSB."""
 
 import queue
 from concurrent.futures import ThreadPoolExecutor
 
 from perf.model.records import Values, Ycsb
-from perf.systems.promises.promise import NotAsked, Promise, require
-from perf.systems.promises.sensor import LIMIT_S, THREADS
+from perf.systems.conformance.check import Check, Skipped, require
+from perf.systems.conformance.sensor import LIMIT_S, THREADS
 from perf.systems.sessions import AnswersKeysLater, KeyValueSession, Scans
 
 RECORDS = Ycsb(kind="ycsb", record_count=8, request_distribution="uniform")
@@ -89,7 +89,7 @@ def _count_what_is_stored(session: KeyValueSession) -> str:
 
 def _scan_in_one_order(session: KeyValueSession) -> str:
     if not isinstance(session, Scans):
-        raise NotAsked("this system cannot scan")
+        raise Skipped("this system cannot scan")
     for place in range(20):
         session.put(f"scan-{place:02}", make_values(f"scan-{place}"))
     session.stored()  # what is written is visible to scans once it has been counted
@@ -106,7 +106,7 @@ def _scan_in_one_order(session: KeyValueSession) -> str:
 
 def _answer_later(session: KeyValueSession) -> str:
     if not isinstance(session, AnswersKeysLater):
-        raise NotAsked("this driver has no calls that answer later")
+        raise Skipped("this driver has no calls that answer later")
     answers: queue.SimpleQueue[tuple[object, Exception | None]] = queue.SimpleQueue()
 
     def done(answer: object, failure: Exception | None) -> None:
@@ -151,16 +151,14 @@ def _serve_threads(session: KeyValueSession) -> str:
     return f"{THREADS} threads, 20 inserts and gets each"
 
 
-PROMISES: tuple[Promise[KeyValueSession], ...] = (
-    Promise("the schema may be created again, and costs no data", _create_schema_again),
-    Promise("an unknown key has no record", _know_no_stranger, reads_back=False),
-    Promise("every byte of a record comes back", _keep_every_byte),
-    Promise("a put replaces the whole record, whatever its size", _replace_whole_records),
-    Promise("an update changes the fields that it names, and no others", _update_some_fields),
-    Promise(
-        "what is stored is counted: each record and the bytes of its values", _count_what_is_stored
-    ),
-    Promise("a scan begins at its key, and there is one order of keys", _scan_in_one_order),
-    Promise("an answer that comes later is the same answer", _answer_later),
-    Promise("threads share a session", _serve_threads),
+CHECKS: tuple[Check[KeyValueSession], ...] = (
+    Check("the schema may be created again, and costs no data", _create_schema_again),
+    Check("an unknown key has no record", _know_no_stranger, reads_back=False),
+    Check("every byte of a record comes back", _keep_every_byte),
+    Check("a put replaces the whole record, whatever its size", _replace_whole_records),
+    Check("an update changes the fields that it names, and no others", _update_some_fields),
+    Check("what is stored is counted: each record and the bytes of its values", _count_what_is_stored),
+    Check("a scan begins at its key, and there is one order of keys", _scan_in_one_order),
+    Check("an answer that comes later is the same answer", _answer_later),
+    Check("threads share a session", _serve_threads),
 )

@@ -1,5 +1,6 @@
-"""`knickpoint prove`: what a system promises, asked of the product itself on a testbed."""
+"""`knickpoint conformance`: the checks of a system, on the product itself and a testbed."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -17,15 +18,15 @@ from perf.model.records import Operation
 from perf.model.results import Release
 from perf.releases import artifacts as releases
 from perf.systems import registry
+from perf.systems.conformance import sensor
+from perf.systems.conformance.check import CheckResult
 from perf.systems.contract import System
-from perf.systems.promises import sensor
-from perf.systems.promises.promise import PromiseFinding
 from perf.trial import placement as deployment
+from perf.trial.conformance import Conformance
 from perf.trial.preflight import check_hosts, end_leftovers
-from perf.trial.proof import Proof
 from perf.trial.servers import Servers
 
-_NAME = "prove"
+_NAME = "conformance"
 _TIMEOUT_S = 10.0
 
 
@@ -41,7 +42,7 @@ _TIMEOUT_S = 10.0
 )
 @data_option
 @configs_option
-def prove(
+def conformance(
     *,
     system_name: str,
     testbed_name: str,
@@ -53,24 +54,24 @@ def prove(
 ) -> None:
     """Check that a database meets all assumptions.
 
-    Deploys one release of SYSTEM as a trial would, asks each promise, prints a line for it, cleans up:
+    Deploys one release of SYSTEM as a trial would, runs each check, prints a line for it, cleans up:
 
     \b
-      ✓  kept, with what was seen
-      ✗  broken, with what was seen instead
-      –  not asked: it does not concern this system or testbed
+      ✓  passed, with what was seen
+      ✗  failed, with what was seen instead
+      –  skipped: it does not concern this system or testbed
 
-    The promises are those of the project's own tests: the verbs may be repeated, what clients write
+    The checks are those of the project's own tests: the verbs may be repeated, what clients write
     comes back bit for bit in every data model that the system offers, what is stored is counted, errors
     have names, acknowledged data is there after a restart, nothing is left behind. Where the tests have
-    only a stand-in for a product (docs/systems.md says where), this is the proof.
+    only a stand-in for a product (docs/systems.md says where), this is the test.
 
     \b
-    knickpoint prove cassandra --testbed local --release 5.0.9
+    knickpoint conformance cassandra --testbed local --release 5.0.9
     KNICKPOINT_RELEASE_SCYLLADB_2025_1_9=/srv/scylla-2025.1.9….tar.gz \\
-        knickpoint prove scylladb --testbed my-rack --topology rack-three --release 2025.1.9
+        knickpoint conformance scylladb --testbed my-rack --topology rack-three --release 2025.1.9
 
-    Exits with 0 if all that was asked is kept, and with 3 if anything is broken: the system cannot be
+    Exits with 0 if no check failed, and with 3 if one did: the system cannot be
     measured there. Nothing is measured, and nothing is added to the history.
     """  # noqa: D301  \b is click's mark for "do not re-wrap"
     catalog = load_catalog(configs or default_root())
@@ -93,27 +94,29 @@ def prove(
     asked = catalog.resolve(suite, experiment)
     _require_hosts(asked)
     places, progress = Places(data), Progress()
-    with hold(places, progress, (asked.testbed,), f"prove {system_name} {release.version}"):
-        found = _prove(asked, system, release, places, progress)
-    kept, broken, unasked = (sum(one.kept is state for one in found) for state in (True, False, None))
-    conclusion = f"{kept} promises kept, {broken} broken, {unasked} not asked"
-    if broken:
-        raise MeasureError(f"{conclusion}; the servers' logs are in {places.proofs}")
+    with hold(places, progress, (asked.testbed,), f"conformance {system_name} {release.version}"):
+        found = _run(asked, system, release, places, progress)
+    counts = Counter(one.passed for one in found)
+    failed = counts[False]
+    conclusion = f"{counts[True]} checks passed, {failed} failed, {counts[None]} skipped"
+    if failed:
+        raise MeasureError(f"{conclusion}; the servers' logs are in {places.conformance_logs}")
     click.echo(conclusion)
 
 
-def _prove(
+def _run(
     asked: Deployment, system: System, release: Release, places: Places, progress: Progress
-) -> Sequence[PromiseFinding]:
+) -> Sequence[CheckResult]:
     artifact = releases.fetch(system, release, report=progress.report)
     # No engine runs: what is asked, a client in this process asks.
     cluster = replace(deployment.place(asked, release, artifact, places.run), clients=())
     end_leftovers(cluster, progress)
     check_hosts(cluster.nodes, system.ports(), asked.testbed.needs)
     target = system.target(cluster, consistency="quorum", timeout_s=_TIMEOUT_S)
-    proof = Proof(Servers(system, cluster, progress), target, report=lambda one: click.echo(str(one)))
-    proof.run(places.proofs / f"{release.system}-{release.version}")
-    return proof.found
+    servers = Servers(system, cluster, progress)
+    run = Conformance(servers, target, report=lambda one: click.echo(str(one)))
+    run.run(places.conformance_logs / f"{release.system}-{release.version}")
+    return run.found
 
 
 def _newest(system: System) -> Release:
@@ -136,7 +139,7 @@ _WORKLOAD = Workload(
     description="nothing is measured",
     purpose="does this database meet Knickpoint's assumptions?",
     owner="Knickpoint",
-    source="perf/systems/promises/",
+    source="perf/systems/conformance/",
     not_comparable="it is no workload: nothing is measured",
     records=sensor.RECORDS,
     operation=Operation.READ_LATEST,

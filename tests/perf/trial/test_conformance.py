@@ -1,4 +1,4 @@
-"""`knickpoint prove` on the fake system: sound, with planted faults, interrupted."""
+"""`knickpoint conformance` on the fake system: sound, with planted faults, interrupted."""
 
 import os
 import shutil
@@ -13,17 +13,17 @@ import psutil
 import pytest
 from ruamel.yaml import YAML
 
-from perf.commands.prove import prove as prove_command
+from perf.commands.conformance import conformance
 from perf.model.errors import UsageError
 from perf.systems import registry
-from perf.systems.promises.models import list_models
-from perf.systems.promises.promise import find_out
+from perf.systems.conformance.check import find_out
+from perf.systems.conformance.models import list_models
 
 pytestmark = pytest.mark.usefixtures("fake_ports")
 
 CONFIGS = Path(__file__).parents[3] / "configs"
 ADDRESS = f"127.27.0.{1 + int(os.environ.get('PYTEST_XDIST_WORKER', 'gw0').removeprefix('gw'))}"
-Prove = Callable[..., subprocess.CompletedProcess[str]]
+Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
 @pytest.fixture
@@ -55,14 +55,14 @@ def _plant(configs: Path, **faults: object) -> None:
 
 
 def _command(configs: Path, *options: str, system: str = "fake") -> Sequence[str]:
-    asked = ("prove", system, "--testbed", "own", "--configs", str(configs))
+    asked = ("conformance", system, "--testbed", "own", "--configs", str(configs))
     where = ("--data", str(configs.parent / "var"))
     return (sys.executable, "-m", "perf.commands.main", *asked, *where, *options)
 
 
 @pytest.fixture
-def prove(configs: Path) -> Iterator[Prove]:
-    """Return `prove(*options)`, which runs the command; nothing is left behind it."""
+def run(configs: Path) -> Iterator[Run]:
+    """Return `run(*options)`, which runs the command; nothing is left behind it."""
 
     def run(*options: str, system: str = "fake") -> subprocess.CompletedProcess[str]:
         command = _command(configs, *options, system=system)
@@ -82,54 +82,54 @@ def _servers(configs: Path) -> list[psutil.Process]:
     ]
 
 
-def test_a_sound_system_keeps_every_promise(prove: Prove) -> None:
-    done = prove()
+def test_a_sound_system_passes_every_check(run: Run) -> None:
+    done = run()
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
     assert not [line for line in lines if line.startswith("✗")]
-    assert lines[-1].endswith("promises kept, 0 broken, 6 not asked")
-    # The very promises that the contract suite asks.
+    assert lines[-1].endswith("checks passed, 0 failed, 6 skipped")
+    # The very checks that the contract suite asks.
     for model in list_models(registry.load("fake")):
-        for promise in model.promises:
-            assert any(line[2:].startswith(f"{model.name}: {promise.sentence} · ") for line in lines)
+        for check in model.checks:
+            assert any(line[2:].startswith(f"{model.name}: {check.sentence} · ") for line in lines)
 
 
 @pytest.mark.real
 @pytest.mark.slow
 @pytest.mark.timeout(1000)
-def test_cassandra_keeps_every_promise(prove: Prove, configs: Path) -> None:
+def test_cassandra_passes_every_check(run: Run, configs: Path) -> None:
     shutil.copytree(CONFIGS / "systems/cassandra", configs / "systems/cassandra")
-    done = prove("--release", "5.0.9", system="cassandra")
+    done = run("--release", "5.0.9", system="cassandra")
     assert done.returncode == 0, done.stdout + done.stderr
     lines = done.stdout.splitlines()
     assert any(line.startswith("✓ what was acknowledged is there after a restart") for line in lines)
-    assert lines[-1] == "57 promises kept, 0 broken, 1 not asked"
+    assert lines[-1] == "57 checks passed, 0 failed, 1 skipped"
 
 
 @pytest.mark.slow
-def test_broken_promises_are_shown_with_what_was_seen(prove: Prove, configs: Path) -> None:
+def test_failed_checks_are_shown_with_what_was_seen(run: Run, configs: Path) -> None:
     _plant(configs, corrupt_every=3, lose_every=10)
-    done = prove("--config", "planted")
+    done = run("--config", "planted")
     assert done.returncode == 3, done.stderr
-    broken = [line for line in done.stdout.splitlines() if line.startswith("✗")]
-    (bits,) = [line for line in broken if line.startswith("✗ sensor: every bit of a reading")]
+    failed = [line for line in done.stdout.splitlines() if line.startswith("✗")]
+    (bits,) = [line for line in failed if line.startswith("✗ sensor: every bit of a reading")]
     assert bits.endswith(" · 7 readings of 8 written")
-    (counted,) = [line for line in broken if line.startswith("✗ sensor: what is stored is counted")]
+    (counted,) = [line for line in failed if line.startswith("✗ sensor: what is stored is counted")]
     assert counted.endswith("6 rows and 4728 bytes, but 7 and 5516 were written")
     last = done.stderr.splitlines()[-1]
-    assert f" {len(broken)} broken" in last
-    assert str(configs.parent / "var/proofs") in last
+    assert f" {len(failed)} failed" in last
+    assert str(configs.parent / "var/conformance") in last
     assert "✓ the testbed is left clean" in done.stdout
 
 
 @pytest.mark.slow
-def test_what_does_not_start_is_asked_nothing_more(prove: Prove, configs: Path) -> None:
+def test_what_does_not_start_is_checked_no_further(run: Run, configs: Path) -> None:
     _plant(configs, crash_on_start=True)
-    done = prove("--config", "planted")
+    done = run("--config", "planted")
     assert done.returncode == 3
     assert "✗ the servers start, and serve as a whole · start failed on s1" in done.stdout
     assert "sensor:" not in done.stdout
-    (log,) = (configs.parent / "var/proofs").rglob("*.log")
+    (log,) = (configs.parent / "var/conformance").rglob("*.log")
     assert "planted fault: crash_on_start" in log.read_text()
 
 
@@ -169,7 +169,7 @@ def test_a_mistake_is_said_before_anything_is_touched(
     configs: Path, options: tuple[str, ...], why: str
 ) -> None:
     with pytest.raises(UsageError, match=why):
-        prove_command.main(_command(configs, *options)[4:], standalone_mode=False)
+        conformance.main(_command(configs, *options)[4:], standalone_mode=False)
     assert not (configs.parent / "var").exists()
 
 
@@ -178,4 +178,4 @@ def test_an_error_of_a_driver_breaks_a_promise() -> None:
         raise OSError("gone\nfor good")
 
     assert str(find_out("it answers", fail)) == "✗ it answers · OSError: gone for good"
-    assert find_out("it counts", lambda: "7").kept
+    assert find_out("it counts", lambda: "7").passed
