@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from perf.systems import registry
+from perf.systems.conformance.models import list_models
 from perf.systems.contract import (
     BootstrapsOnce,
     ChecksAccess,
@@ -17,7 +18,6 @@ from perf.systems.contract import (
     Settles,
     WantsTuning,
 )
-from perf.systems.conformance.models import list_models
 
 ROOT = Path(__file__).parents[1]
 

@@ -190,9 +190,9 @@ def check_target(target: Path) -> None:
     """
     if not os.path.lexists(target):
         return
-    is_ours = (target / MARKER).is_file()
+    # In this order: another report may begin here meanwhile, and writes the marker first.
     is_empty = target.is_dir() and not any(target.iterdir())
-    if not is_ours and not is_empty:
+    if not is_empty and not (target / MARKER).is_file():
         raise UsageError(
             f"{target} holds files that Knickpoint did not write, and a site replaces its whole "
             "directory; give --output an empty or a new directory"

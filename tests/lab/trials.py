@@ -58,7 +58,7 @@ seed: 7
 # How busy the machine is beside the tests is not what they are about.
 BUSY = re.compile(r"(max_(?:lateness|client_cpu|client_wait)_share|max_iteration_spread): .*")
 UNDER_LOAD = "saturation: measure iteration 1"
-# Knickpoint waits 40 s for a silent host, several times in a row. Of two values of an option, ssh takes the first.
+# Knickpoint waits 40 s for a silent host, several times in a row; ssh takes the first of two values.
 HASTY_SSH = """\
 #!/bin/bash
 exec -a ssh {ssh} -o ConnectTimeout=3 -o ServerAliveInterval=3 "$@"

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from perf.model.errors import SiteError, UsageError
-from reports.site.writing import Batch, SiteFile, batch_of, write_site
+from reports.site.writing import Batch, SiteFile, batch_of, check_target, write_site
 
 
 def refuse_exchange(*_: object) -> None:
@@ -96,6 +96,20 @@ def test_a_place_that_cannot_be_is_reported_in_a_sentence(tmp_path: Path) -> Non
     with pytest.raises(SiteError, match="choose another place with --output"):
         write_site(tmp_path / "file" / "site", [batch_of(SiteFile("index.html", b""))])
     assert SiteError.exit_code == 3
+
+
+def test_a_report_that_begins_meanwhile_is_no_stranger(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    look = Path.is_file
+
+    def look_before_another_begins(path: Path) -> bool:
+        found = look(path)
+        (tmp_path / ".knickpoint-site").write_text("{}")
+        return found
+
+    monkeypatch.setattr(Path, "is_file", look_before_another_begins)
+    check_target(tmp_path)
 
 
 def test_never_replaces_a_directory_that_is_not_a_site(tmp_path: Path) -> None:
