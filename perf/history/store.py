@@ -235,6 +235,19 @@ class History:
             for row in rows
         }
 
+    def first_values(
+        self, only: Sequence[TrialId], phase: str, metric: str, statistic: str
+    ) -> dict[TrialId, tuple[str, float]]:
+        """Return by trial the first operation with such a value of a whole phase, and the value."""
+        rows = self._tables.rows(
+            "SELECT trial_id, arg_min(operation, position) AS operation, "
+            "arg_min(value, position) AS value FROM samples WHERE iteration IS NULL "
+            "AND phase = ? AND metric = ? AND statistic = ? "
+            "AND trial_id IN (SELECT unnest(?::JSON::VARCHAR[])) GROUP BY trial_id",
+            [phase, metric, statistic, json.dumps([*only])],
+        )
+        return {TrialId(row["trial_id"]): (row["operation"], row["value"]) for row in rows}
+
     def find_trials(
         self, *, version: str | None = None, experiment: str | None = None
     ) -> tuple[TrialId, ...]:

@@ -40,6 +40,12 @@ class Archive(Protocol):
         """Return these trials whole, by start and id."""
         ...
 
+    def first_values(
+        self, ids: Sequence[TrialId], phase: str, metric: str, statistic: str
+    ) -> Mapping[TrialId, tuple[str, float]]:
+        """Return by trial the first operation with such a value of a whole phase, and the value."""
+        ...
+
     def moves(self, lists: Sequence[Sequence[TrialId]]) -> Sequence[Sequence[Move]]:
         """Return for each list of trials what was different from one to the next beside the release."""
         ...
@@ -61,6 +67,13 @@ class StoredArchive:
             return ()
         with open_history(self.path, read_only=True) as history:
             return history.trials(ids)
+
+    def first_values(
+        self, ids: Sequence[TrialId], phase: str, metric: str, statistic: str
+    ) -> Mapping[TrialId, tuple[str, float]]:
+        """Return by trial the first operation with such a value of a whole phase, and the value."""
+        with open_history(self.path, read_only=True) as history:
+            return history.first_values(ids, phase, metric, statistic)
 
     def moves(self, lists: Sequence[Sequence[TrialId]]) -> Sequence[Sequence[Move]]:
         """Return for each list of trials what was different from one to the next beside the release."""

@@ -16,7 +16,8 @@ from pathlib import Path
 from shlex import quote
 
 import vl_convert
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Environment, FileSystemBytecodeCache, FileSystemLoader, StrictUndefined
+from jinja2.bccache import Bucket
 from pydantic_core import to_json
 
 from analysis.bisecting.description import answer
@@ -147,7 +148,7 @@ def render(template: str, path: str, **values: object) -> SiteFile:
     """Render a template as the page at `path`; `root` leads from there to the root of the site."""
     root = "../" * path.count("/")
     shared = {"root": root, "path": path, "navigation": NAVIGATION}
-    text = _environment().get_template(template).render(**shared, **values)
+    text = jinja_environment().get_template(template).render(**shared, **values)
     return SiteFile(path, _mark_unprintable(text).encode())
 
 
@@ -200,13 +201,17 @@ def bundle_charts() -> bytes:
     To bundle them takes one to two seconds, a fifth of a first site of 500 series.
     """
     of = f"{version('vl-convert-python')}\n{_SNIPPET}"
-    kept = cache_dir() / "scripts" / f"{sha256(of.encode()).hexdigest()[:16]}.js"
+    kept = cache_dir() / "scripts" / f"{_digest(of)}.js"
     with suppress(OSError):
         return kept.read_bytes()
     bundle: str = vl_convert.javascript_bundle(_SNIPPET)
     with suppress(OSError):  # without a cache it is made again, no more
         durable.write(kept, bundle.encode())
     return bundle.encode()
+
+
+def _digest(text: str) -> str:
+    return sha256(text.encode()).hexdigest()[:16]
 
 
 @cache
@@ -222,10 +227,29 @@ def _join(suffix: str, first: str) -> bytes:
     return b"\n".join(one.read_bytes() for one in (*shared, *chain.from_iterable(pages)))
 
 
+class _Compiled(FileSystemBytecodeCache):
+    """Templates that were compiled once; else each process of each report compiles them again."""
+
+    def load_bytecode(self, bucket: Bucket) -> None:
+        """Read a template that is kept."""
+        with suppress(OSError):
+            super().load_bytecode(bucket)
+
+    def dump_bytecode(self, bucket: Bucket) -> None:
+        """Keep a template where that can be; nobody misses it."""
+        with suppress(OSError):
+            Path(self.directory).mkdir(parents=True, exist_ok=True)
+            super().dump_bytecode(bucket)
+
+
 @cache
-def _environment() -> Environment:
+def jinja_environment() -> Environment:
+    """Return what renders the templates of all pages."""
+    # Jinja knows a compiled template by path and text; its code depends on Jinja and on options, too.
+    of = f"{version('jinja2')}\n{Path(__file__).read_text()}"
     environment = Environment(
         loader=FileSystemLoader([_SHARED / "templates", *sorted(_PAGES.glob("*/"))]),
+        bytecode_cache=_Compiled(str(cache_dir() / "templates" / _digest(of))),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

@@ -7,7 +7,7 @@ hostile log, one invalid trial, and one planned trial that never came.
 
 import hashlib
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -118,6 +118,18 @@ class MadeUpArchive:
     def trials(self, ids: Sequence[TrialId]) -> tuple[Trial, ...]:
         """Return these trials whole, by start and id."""
         return tuple(trial for trial in self.all if trial.id in ids)
+
+    def first_values(
+        self, ids: Sequence[TrialId], phase: str, metric: str, statistic: str
+    ) -> Mapping[TrialId, tuple[str, float]]:
+        """Return the first operation's value of the whole phase."""
+        wanted = phase, metric, statistic, None
+        return {
+            trial.id: (one.operation, one.value)
+            for trial in self.trials(ids)
+            for one in reversed(trial.samples)
+            if (one.phase, one.metric, one.statistic, one.iteration) == wanted
+        }
 
     def recordings(self, ids: Sequence[TrialId], *kinds: str) -> tuple[Recording, ...]:
         """Return the histograms that are made up for any trial."""

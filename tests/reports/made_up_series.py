@@ -90,6 +90,10 @@ class OneKernelLater:
         """Return none."""
         return ()
 
+    def first_values(self, ids: Sequence[TrialId], *wanted: str) -> dict[TrialId, tuple[str, float]]:
+        """Return none."""
+        return {}
+
     def moves(self, lists: Sequence[Sequence[TrialId]]) -> Sequence[Sequence[Move]]:
         """State that the kernel was another one from the third trial of each list on."""
         return [[Move(place=2, name="kernel of node-1", before="6.1.0", after="6.1.1")] for _ in lists]

@@ -391,6 +391,28 @@ def test_a_search_is_bounded_where_both_ends_are_known(
         }
 
 
+def test_of_several_operations_the_first_gives_the_value_of_a_whole_phase(
+    places: Places,
+    make_trial: Callable[..., Trial],
+    make_bundle: Callable[..., Path],
+) -> None:
+    plain = Sample(phase="steady", operation="write", metric="throughput", statistic="mean", value=3.0)
+    others = [
+        replace(plain, iteration=1),
+        replace(plain, statistic="p99"),
+        replace(plain, phase="other"),
+    ]
+    first = make_trial(samples=(*others, plain, replace(plain, operation="read", value=4.0)))
+    without = make_trial(id=TrialId("without"), samples=())
+    make_bundle(first, ())
+    make_bundle(without, ())
+    append_all(places, silent)
+    with open_history(places.history, read_only=True) as history:
+        found = history.first_values([first.id, without.id], "steady", "throughput", "mean")
+        assert found == {first.id: ("write", 3.0)}
+        assert history.first_values([without.id], "steady", "throughput", "mean") == {}
+
+
 def test_without_bundles_a_history_stays_and_where_there_is_none_either_it_is_no_data_directory(
     places: Places, filled: Places
 ) -> None:
