@@ -11,7 +11,7 @@ import pytest
 
 from perf.history import bundle
 from perf.history.store import append_all, open_history
-from perf.local.places import Places
+from perf.local.paths import DataPaths
 from perf.model.results import Interval, Trial, TrialId
 
 ROOT = Path(__file__).parents[1]
@@ -30,26 +30,26 @@ def lab(
     tmp_path: Path,
     make_trial: Callable[..., Trial],
     make_intervals: Callable[..., tuple[Interval, ...]],
-) -> Places:
+) -> DataPaths:
     """Return a data directory as it is while a night goes on: a third trial is being measured."""
-    places = Places(tmp_path / "lab with a blank")
+    paths = DataPaths(tmp_path / "lab with a blank")
     for number in (1, 2, 3):
         trial = make_trial(id=TrialId(f"2026-03-01-1.0{number}.sensor-write.5.0.4"))
-        staged = bundle.stage(places, trial.id)
+        staged = bundle.stage(paths, trial.id)
         (staged / bundle.LOGS / "node-1-system.log").write_text("INFO started\n")
         if number < 3:
             bundle.seal(staged, trial, make_intervals())
-    append_all(places, lambda _: None)
+    append_all(paths, lambda _: None)
     for name in ("told.json", "run/node/data"):
-        path = places.data / name
+        path = paths.data / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("{}\n")
-    return places
+    return paths
 
 
 @pytest.mark.slow
-def test_a_backup_that_is_restored_has_every_row(lab: Places, tmp_path: Path) -> None:
-    fresh = Places(tmp_path / "restored here")
+def test_a_backup_that_is_restored_has_every_row(lab: DataPaths, tmp_path: Path) -> None:
+    fresh = DataPaths(tmp_path / "restored here")
     for block, data in (("backup", lab.data), ("restore", fresh.data)):
         done = subprocess.run(
             ["sh", "-euc", read_block(block)],
@@ -66,8 +66,8 @@ def test_a_backup_that_is_restored_has_every_row(lab: Places, tmp_path: Path) ->
         )
         assert done.returncode == 0, done.stderr
     digests = []
-    for places in (lab, fresh):
-        with open_history(places.history, read_only=True) as history:
+    for paths in (lab, fresh):
+        with open_history(paths.history, read_only=True) as history:
             digests.append((len(history.heads()), history.tables_digest()))
     assert digests[0] == digests[1]
     assert digests[0][0] == 2

@@ -155,10 +155,21 @@ def test_candidate_hands_over_the_result_of_this_run_only(place: Place, code: in
     assert not place.is_owned
 
 
-def test_what_a_head_makes_candidate_print_is_no_command_of_the_runner(place: Place) -> None:
+@pytest.mark.parametrize(
+    ("workflow", "job", "step"),
+    [
+        ("candidate", "measure", "measure"),
+        ("nightly", "night", "night"),
+        ("bisect", "bisect", "bisect"),
+    ],
+)
+def test_what_a_head_or_a_server_makes_knickpoint_print_is_no_command_of_the_runner(
+    place: Place, workflow: str, job: str, step: str
+) -> None:
     make_repository(place)
     place.answer("::error::x\n::set-output name=result::/etc/passwd\n", 0)
-    done = place.run(find_script("candidate", "measure", "measure"), **MEASURED)
+    inputs = dict.fromkeys(("INCIDENT", "SYSTEM", "SPAN", "EXPERIMENT", "METRIC"), "")
+    done = place.run(find_script(workflow, job, step), **MEASURED, **inputs)
     first, *printed, last = done.stdout.splitlines()
     assert first.startswith("::stop-commands::")
     secret = first.removeprefix("::stop-commands::")

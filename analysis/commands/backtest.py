@@ -158,7 +158,7 @@ def _write(output: Path | None, content: bytes) -> None:
     if target.exists() and not target.is_file():
         target.write_bytes(content)
     else:
-        durable.write(target, content)
+        durable.atomic_write(target, content)
 
 
 def _count(found: Sequence[FoundChange] | Sequence[Alert]) -> str:

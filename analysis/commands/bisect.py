@@ -105,7 +105,7 @@ def bisect(
     if change_id is not None:
         if any((system, span, experiment, metric)):
             raise UsageError(f"--change says it all; write either {_FORMS}")
-        judgement = judge_history(job.places, catalog, datetime.now(UTC).date())
+        judgement = judge_history(job.paths, catalog, datetime.now(UTC).date())
         asked = _read_change(find_change(judgement, change_id), catalog, suite_name)
     elif system and span and experiment and metric:
         suite = catalog.suite(suite_name or _DEFAULT_SUITE)
@@ -126,10 +126,10 @@ def bisect(
 
 def _report(record: BisectionRecord, job: Job, output: Path | None) -> None:
     job.progress.expected_s = None
-    if job.places.trials.is_dir():
-        append_all(job.places, job.progress.report)
+    if job.paths.trials.is_dir():
+        append_all(job.paths, job.progress.report)
     if output is not None:
-        durable.write(output, write_bisection(record))
+        durable.atomic_write(output, write_bisection(record))
     for line in describe_bisection(record):
         click.echo(line)
     if is_regression(record):
@@ -189,7 +189,7 @@ def find_change(judgement: Judgement, name: str) -> ChangePoint:
     changes = {
         name_incident(change): change
         for incident in judgement.incidents
-        for change in (*incident.changes, *incident.mended_by)
+        for change in (*incident.changes, *incident.fixed_by)
     }
     found = leads.get(name) or changes.get(name)
     if found is None:

@@ -112,8 +112,8 @@ def compare(
             knickpoint=version("knickpoint"),
             comparisons=(result,),
         )
-        durable.write(output, write_comparisons(content))
-    kept = append_all(job.places, lambda text: click.echo(text, err=True))
+        durable.atomic_write(output, write_comparisons(content))
+    kept = append_all(job.paths, lambda text: click.echo(text, err=True))
     code = _EXIT_CODES.get(result.outcome, 0)
     click.get_current_context().exit(code or (_NOT_KEPT if kept.bad else 0))
 

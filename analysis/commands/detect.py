@@ -12,7 +12,7 @@ from analysis.orchestration.judging import judge_history
 from analysis.orchestration.settings import read_named_settings
 from perf.commands.options import configs_option, data_option
 from perf.config.catalog import default_root, load_catalog
-from perf.local.places import Places
+from perf.local.paths import DataPaths
 from perf.model.errors import UsageError
 
 _REGRESSION_FOUND = 1
@@ -77,9 +77,9 @@ def detect(data: Path, configs: Path | None, series_file: Path | None, output: P
     if output is not None:
         raise UsageError("--output is for the changes of --input; name the file of series, too")
     catalog = load_catalog(configs or default_root())
-    places = Places(data)
-    judgement = judge_history(places, catalog, datetime.now(UTC).date())
-    for line in describe(judgement, read_named_settings(judgement.incidents, catalog, places)):
+    paths = DataPaths(data)
+    judgement = judge_history(paths, catalog, datetime.now(UTC).date())
+    for line in describe(judgement, read_named_settings(judgement.incidents, catalog, paths)):
         click.echo(line)
     if judgement.outcome is Outcome.REGRESSED:
         click.get_current_context().exit(_REGRESSION_FOUND)

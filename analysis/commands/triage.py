@@ -17,7 +17,7 @@ from analysis.orchestration.judging import judge_history
 from perf.commands.options import configs_option, data_option
 from perf.config.catalog import TRIAGE_FILE, default_root, load_catalog
 from perf.config.triage_file import add_entries
-from perf.local.places import Places
+from perf.local.paths import DataPaths
 from perf.model.errors import UsageError
 from perf.model.rules import TriageEntry, TriageState
 
@@ -65,7 +65,7 @@ def list_entries(data: Path, configs: Path | None) -> None:
     An incident without an entry comes with the command that writes one.
     """
     catalog, today = load_catalog(configs or default_root()), _today()
-    judgement = judge_history(Places(data), catalog, today)
+    judgement = judge_history(DataPaths(data), catalog, today)
     for line in describe(judgement, catalog.triage, today):
         click.echo(line)
 
@@ -113,7 +113,7 @@ def add(
         raise UsageError(f"there is no {root}/ here to write into; give --configs")
     if expires is not None and expires.date() < today:
         raise UsageError(f"--expires {expires:%Y-%m-%d} is over already; today is {today}")
-    judgement = judge_history(Places(data), load_catalog(root), today)
+    judgement = judge_history(DataPaths(data), load_catalog(root), today)
     found = _find(incident, judgement.incidents)
     decision = Decision(
         state=TriageState(state),
@@ -148,7 +148,7 @@ def describe(judgement: Judgement, entries: Sequence[TriageEntry], today: date) 
     for one in accounts:
         yield ""
         yield from _describe_account(one)
-    bare = [one for one in judgement.incidents if one.triage is None and not one.mended_by]
+    bare = [one for one in judgement.incidents if one.triage is None and not one.fixed_by]
     yield ""
     yield f"{words.counted(len(bare), 'open incident', 'open incidents')} without an entry"
     for incident in bare:

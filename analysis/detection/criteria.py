@@ -1,6 +1,6 @@
-"""Votes: what is asked of a possible step before it may be called one.
+"""Criteria: what is asked of a possible step before it may be called one.
 
-Each vote is blind to something, so a step needs both. The first one knows how large a step is, and
+Each test is blind to something, so a step needs both. The first one knows how large a step is, and
 allows for nights that depend on each other; heavy tails would fool it. The second one knows only which
 points are higher, so no tail can fool it; dependence would.
 """

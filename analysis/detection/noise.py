@@ -39,7 +39,7 @@ _MOST_FREEDOM = 200
 ROUNDING = 1e-12
 """Of the largest value: scatter below it is that of the arithmetic."""
 _EFFICIENCY = 0.8
-"""The vote of the ranks asks for larger steps than the vote of the size alone: measured."""
+"""The rank test asks for larger steps than the test of the size alone: measured."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,7 +165,7 @@ def minimum_detectable_effect(noise: Noise, nights: int, max_p_value: float) -> 
         (t(1 - α/2) + z(power)) · σ · √((v(nights) + v(points)) / e) / |level|
 
     with t the quantile of Student's t for the points that σ rests on, z that of the normal, α =
-    `max_p_value`, σ the deviation, v the variance of a mean, and e = 0.8 the efficiency of both votes
+    `max_p_value`, σ the deviation, v the variance of a mean, and e = 0.8 the efficiency of both tests
     together: the usual two-sample formula (Chow, Shao, Wang, Sample Size Calculations, 2008, 3.2) with
     dependent points and a second test. One night shows a step as provisional only. Infinite where the
     level is zero.

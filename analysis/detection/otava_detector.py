@@ -33,7 +33,7 @@ _LAX_P_VALUE = 0.01
 
 
 class _Guard(SignificanceTester):  # type: ignore[misc]  # otava has no types
-    """Tests a split by our own first vote."""
+    """Tests a split by our own first test."""
 
     def __init__(self, evidence: PreparedSequence, offset: int, length: int) -> None:
         super().__init__(_LAX_P_VALUE)

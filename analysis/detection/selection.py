@@ -15,7 +15,7 @@ from perf.model.rules import Detection
 _EARLY_POINTS = 12
 """With so many points after it, a step that could not be confirmed never will be: it is dropped."""
 _SURE_P_VALUE = 1e-6
-"""Asked of the first vote where too few points are there for the second one to mean anything."""
+"""Asked of the first test where too few points are there for the second one to mean anything."""
 _SPIKE_MARGIN = 1.2
 """One or two points tell something only if they lie further out than any point before them has."""
 _CROWDED = 1e9

@@ -3,9 +3,9 @@
 1. Estimate the noise from differences (`noise`), and pull in outliers (`candidates`).
 2. Collect candidates generously: moving sums of several widths, and Otava's e-divisive (`candidates`,
    `otava_detector`).
-3. Remove the smallest candidate and test its neighbours again, until each left has both votes; put each
-   where it fits best (`votes`, `selection`).
-4. Where a slow movement tells a staircase better, take it away and look for steps again (`ramps`).
+3. Remove the smallest candidate and test its neighbours again, until each left passes both tests; put
+   each where it fits best (`criteria`, `selection`).
+4. Where a slow movement explains a staircase better, take it away and look for steps again (`ramps`).
 5. Search the distances from the levels in the same way: a change of the scatter.
 """
 

@@ -20,7 +20,8 @@ from analysis.judging.findings import may_be_older
 from analysis.judging.incidents import Incident
 from analysis.judging.judgement import JudgedSeries, Judgement, Shortage, find_shortage
 from analysis.judging.remeasurement import Reply, measure_of
-from analysis.judging.standing import (
+from analysis.judging.triage import Obstacle
+from analysis.judging.verdicts import (
     ChangeRemark,
     FalseDiscovery,
     Known,
@@ -30,7 +31,6 @@ from analysis.judging.standing import (
     find_reported,
     list_confirmable,
 )
-from analysis.judging.triage import Obstacle
 from perf.model.night_names import night_name, night_span
 from perf.model.results import SeriesKey
 from perf.model.rules import TriageEntry
@@ -420,7 +420,7 @@ def _describe_incident(incident: Incident, settings: SettingsInWords) -> Iterato
     for change in incident.changes:
         moved = words.signed_percent(change.relative_change)
         yield f"{_INDENT}{moved}  {words.series(change.series.key)}"
-    for change in incident.mended_by:
+    for change in incident.fixed_by:
         moved = words.signed_percent(change.relative_change)
         yield f"{_INDENT}resolved {words.place(change)}: {moved}"
     if incident.price_move is not None:

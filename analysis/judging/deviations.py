@@ -1,4 +1,4 @@
-"""Movers: the series that moved furthest tonight, whether or not a change was found in them. Pure.
+"""Deviations: the series that moved furthest tonight, whether or not a change was found in them. Pure.
 
 They tell nothing by themselves. Among many series the furthest always lies far out, and a single point
 cannot tell a spike from a step. They show what the judging saw and let pass.
@@ -42,7 +42,7 @@ def find_deviation(
     """
     if noise is None or not noise.deviation or origin(series.key.metric) != series.key.metric:
         return None
-    movers: list[Deviation] = []
+    found: list[Deviation] = []
     before: list[float] = []
     values, nights = series.points.values, series.points.nights
     starts = (0, *(change.index for change in changes), len(values))
@@ -50,7 +50,7 @@ def find_deviation(
         others = [values[place] for place in range(start, end) if nights[place] != night] or before
         if others:
             level = median(others)
-            movers.extend(
+            found.extend(
                 Deviation(
                     series=series,
                     point=series.points[place],
@@ -61,10 +61,10 @@ def find_deviation(
                 if nights[place] == night
             )
         before = others
-    return max(movers, key=lambda mover: mover.deviations, default=None)
+    return max(found, key=lambda one: one.deviations, default=None)
 
 
-def rank(movers: Iterable[Deviation | None], most: int) -> tuple[Deviation, ...]:
+def rank(deviations: Iterable[Deviation | None], most: int) -> tuple[Deviation, ...]:
     """Return the furthest ones, the furthest first."""
-    found = (mover for mover in movers if mover is not None)
-    return tuple(sorted(found, key=lambda mover: (-mover.deviations, mover.series.key))[:most])
+    found = (one for one in deviations if one is not None)
+    return tuple(sorted(found, key=lambda one: (-one.deviations, one.series.key))[:most])

@@ -28,14 +28,14 @@ class Explanation:
 
 
 def explain(
-    place: ChangeLocation, circumstances: Mapping[TrialId, Mapping[str, str]]
+    place: ChangeLocation, environments: Mapping[TrialId, Mapping[str, str]]
 ) -> tuple[Explanation, ...]:
-    """Return the circumstances that held on one side of a change only, ascending by name.
+    """Return what held of the environment on one side of a change only, ascending by name.
 
     A value explains something if nine in ten of the trials on its side have it and none on the other.
     """
     sides = [
-        [circumstances[point.trial] for point in side if point.trial in circumstances]
+        [environments[point.trial] for point in side if point.trial in environments]
         for side in (place.before, place.after)
     ]
     names = sorted({name for side in sides for facts in side for name in facts})
@@ -80,7 +80,7 @@ class PriceMove:
 
 
 def explain_by_price(
-    place: ChangeLocation, circumstances: Mapping[TrialId, Mapping[str, str]], relevant: float
+    place: ChangeLocation, environments: Mapping[TrialId, Mapping[str, str]], relevant: float
 ) -> PriceMove | None:
     """Return how the price moved where a derived series did, if that explains the change.
 
@@ -91,7 +91,7 @@ def explain_by_price(
     metric = change.series.key.metric
     if origin(metric) == metric:
         return None
-    for one in explain(place, circumstances):
+    for one in explain(place, environments):
         before, after = _price(one.before), _price(one.after)
         if one.name != PRICE_PER_HOUR or before is None or after is None:
             continue

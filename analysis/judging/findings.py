@@ -22,7 +22,7 @@ from analysis.detection.detection import (
 )
 from analysis.detection.series import Series, find_occasions, nights_of
 from analysis.detection.verdict import Outcome
-from analysis.judging.standing import FalseDiscovery, Verdict, VerdictBasis
+from analysis.judging.verdicts import FalseDiscovery, Verdict, VerdictBasis
 from perf.model.metrics import METRICS, origin
 from perf.model.results import Purpose, SeriesKey
 from perf.model.rules import Detection

@@ -1,4 +1,4 @@
-"""Incidents: changes of one cause, told as one story.
+"""Incidents: changes of one cause, shown as one story.
 
 Two changes are of one cause if their places can be one (see `places`) and their series differ. Changes
 are taken strongest first; each joins the first incident with all of whose changes it can share a place,
@@ -32,7 +32,7 @@ from analysis.judging.drift import Watch, WatchEvidence, environment_evidence, i
 from analysis.judging.explanations import Explanation, PriceMove, explain
 from analysis.judging.findings import is_imported
 from analysis.judging.remeasurement import CONFIG, RemeasurementQuestion, Reply, ask
-from analysis.judging.standing import ChangeRemark, FalseDiscovery, WithinRelease
+from analysis.judging.verdicts import ChangeRemark, FalseDiscovery, WithinRelease
 from perf.model.metrics import origin
 from perf.model.results import Purpose, SeriesKey, TrialId
 from perf.model.rules import Detection, TriageEntry, TriageState
@@ -56,8 +56,8 @@ class Cause(StrEnum):
 class Incident:
     """Changes of one cause. `changes` begin with the lead, the one that says most.
 
-    `mended_by` are the later changes that undid them. `is_news` is false where nobody has to look: each
-    of its changes is triaged, imported in bulk, too small to matter, mended, made by a new price, or a
+    `fixed_by` are the later changes that undid them. `is_news` is false where nobody has to look: each
+    of its changes is triaged, imported in bulk, too small to matter, fixed, made by a new price, or a
     suspicion that trials in turns have ruled out. `replies` are what these say of its changes,
     `question` what they could still be asked about the lead. `came_back_after` is the triage entry
     whose fix the lead undoes, `price_move` the new price that made it.
@@ -66,7 +66,7 @@ class Incident:
     name: str
     lead: ChangePoint
     changes: tuple[ChangePoint, ...]
-    mended_by: tuple[ChangePoint, ...]
+    fixed_by: tuple[ChangePoint, ...]
     cause: Cause
     evidence: tuple[WatchEvidence, ...]
     explanations: tuple[Explanation, ...]
@@ -82,7 +82,7 @@ class Incident:
 class Case:
     """A change with all that is known about it by itself.
 
-    `relevant` is the smallest relative change of its metric that matters, `mended_by` the later change
+    `relevant` is the smallest relative change of its metric that matters, `fixed_by` the later change
     of the same series that undid it, `reply` what trials in turns say, `priced` how the price moved, if
     that explains a change of what is counted per dollar, `by_chance` that it waits for another night.
     """
@@ -91,7 +91,7 @@ class Case:
     relevant: float
     noise: Noise | None = None
     triage: TriageEntry | None = None
-    mended_by: ChangePoint | None = None
+    fixed_by: ChangePoint | None = None
     came_back_after: TriageEntry | None = None
     reply: Reply | None = None
     priced: PriceMove | None = None
@@ -131,8 +131,8 @@ class Case:
     @property
     def is_news(self) -> bool:
         """Return whether somebody should look at it."""
-        is_mended = self.mended_by is not None and self.mended_by.state is ChangeState.CONFIRMED
-        is_open = not (self.is_set_aside or is_mended or self.is_cleared or self.priced)
+        is_fixed = self.fixed_by is not None and self.fixed_by.state is ChangeState.CONFIRMED
+        is_open = not (self.is_set_aside or is_fixed or self.is_cleared or self.priced)
         return self.is_relevant and is_open
 
     @property
@@ -182,14 +182,14 @@ class IncidentContext:
     """What may explain changes: what watches the testbed, and what was true of each trial."""
 
     watches: tuple[Watch, ...]
-    circumstances: Mapping[TrialId, Mapping[str, str]]
+    environments: Mapping[TrialId, Mapping[str, str]]
     settings: Detection
 
 
 def build_incidents(cases: Sequence[Case], context: IncidentContext) -> tuple[Incident, ...]:
     """Join all changes to incidents, each with its cause; news first, then the largest."""
-    mending = {_at(case.mended_by) for case in cases if case.mended_by}
-    groups = group(case for case in cases if case.at not in mending and not case.is_reordering)
+    fixing = {_at(case.fixed_by) for case in cases if case.fixed_by}
+    groups = group(case for case in cases if case.at not in fixing and not case.is_reordering)
     incidents = [(_incident(joined, context), joined[0].size) for joined in groups]
     incidents.sort(key=lambda one: (not one[0].is_news, -one[1], one[0].name))
     return tuple(incident for incident, _ in incidents)
@@ -202,16 +202,16 @@ def _at(change: ChangePoint) -> tuple[SeriesKey, int]:
 def _incident(joined: Sequence[Case], context: IncidentContext) -> Incident:
     lead = joined[0]
     evidence = environment_evidence(lead.place, context.watches, context.settings)
-    explanations = explain(lead.place, context.circumstances)
+    explanations = explain(lead.place, context.environments)
     cause = _cause(lead, evidence, explanations)
     is_news = any(case.is_news for case in joined)
     is_open = lead.change.state is ChangeState.PROVISIONAL or cause is Cause.TESTBED
-    mends = {_at(case.mended_by): case.mended_by for case in joined if case.mended_by}
+    fixes = {_at(case.fixed_by): case.fixed_by for case in joined if case.fixed_by}
     return Incident(
         name=name_incident(lead.change),
         lead=lead.change,
         changes=tuple(case.change for case in joined),
-        mended_by=tuple(mends.values()),
+        fixed_by=tuple(fixes.values()),
         cause=cause,
         evidence=evidence,
         explanations=explanations,
@@ -245,7 +245,7 @@ def is_put_down_to_testbed(case: Case, incident: Incident | None) -> bool:
 
 
 def remark(case: Case, incident: Incident | None, context: IncidentContext) -> ChangeRemark:
-    """Return what is known of a change; one that mended another has no incident of its own."""
+    """Return what is known of a change; one that fixed another has no incident of its own."""
     known = tuple(one for one in (case.priced, case.reply) if one)
     is_testbed = is_put_down_to_testbed(case, incident)
     evidence = incident.evidence if incident else ()
@@ -272,7 +272,7 @@ def _find_others(
 ) -> tuple[Explanation, ...] | WithinRelease | None:
     if explanations or not case.place.is_within:
         return explanations
-    is_recorded = any(point.trial in context.circumstances for point in case.place.after)
+    is_recorded = any(point.trial in context.environments for point in case.place.after)
     return WithinRelease.NOTHING_CHANGED if is_recorded else WithinRelease.NOTHING_RECORDED
 
 
@@ -302,7 +302,7 @@ def find_fixes(changes: Sequence[ChangePoint], relevant: float) -> Mapping[int, 
     Undone is a regression once the level is no longer worse than before it by a relevant amount, or by
     half of the regression if that is less.
     """
-    mends = {}
+    fixes = {}
     for number, worse in enumerate(changes):
         if worse.outcome is not Outcome.REGRESSED:
             continue
@@ -311,9 +311,9 @@ def find_fixes(changes: Sequence[ChangePoint], relevant: float) -> Mapping[int, 
         for later in changes[number + 1 :]:
             is_back = sign * relative_change(worse.before, later.after) < limit
             if later.outcome is Outcome.IMPROVED and is_back:
-                mends[worse.index] = later
+                fixes[worse.index] = later
                 break
-    return mends
+    return fixes
 
 
 def name_incident(lead: ChangePoint) -> str:

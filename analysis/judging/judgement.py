@@ -3,7 +3,7 @@
 In this order: each series is searched for changes, and what became confirmed tonight is held against
 all series of the night (`findings`); what trials in turns say of a change is added (`remeasurement`);
 canaries and sentinels are read by the same detector (`drift`);
-changes of one cause become incidents (`incidents`); each series gets its verdict (`standing`).
+changes of one cause become incidents (`incidents`); each series gets its verdict (`verdicts`).
 """
 
 import math
@@ -46,7 +46,9 @@ from analysis.judging.incidents import (
     remark,
 )
 from analysis.judging.remeasurement import Reply, SeriesAnswer, find_reply, settle
-from analysis.judging.standing import (
+from analysis.judging.suspected_changes import SuspectedChange, find_suspected_changes
+from analysis.judging.triage import came_back, match
+from analysis.judging.verdicts import (
     ChangeRemark,
     Detectable,
     Verdict,
@@ -54,8 +56,6 @@ from analysis.judging.standing import (
     detectable,
     stand,
 )
-from analysis.judging.suspected_changes import SuspectedChange, find_suspected_changes
-from analysis.judging.triage import came_back, match
 from perf.model.columns import Observations, ObservedSeries, Occasion, gather
 from perf.model.metrics import DIAGNOSTICS
 from perf.model.results import Observation, SeriesKey, TrialId, TrialStatus
@@ -130,7 +130,7 @@ def judge(
     detector: Detector,
     *,
     watched: Iterable[Observation] = (),
-    circumstances: Facts = MappingProxyType({}),
+    environments: Facts = MappingProxyType({}),
     answers: Iterable[SeriesAnswer] = (),
     triage: Sequence[TriageEntry] = (),
     today: date | None = None,
@@ -156,14 +156,14 @@ def judge(
     found = tuple(spread(partial(search, settings=settings, detector=detector), series))
     findings = hold_against_each_other(found, tonight)
     day = today or max((one.started_at.date() for one in observed), default=date.min)
-    replies = _find_replies(findings, answers, circumstances)
+    replies = _find_replies(findings, answers, environments)
     findings = tuple(_settle(one, replies) for one in findings)
     cases = tuple(
         case
         for one in findings
-        for case in _cases(one, settings, triage, day, replies, facts=circumstances)
+        for case in _cases(one, settings, triage, day, replies, facts=environments)
     )
-    context = IncidentContext(watches=watches, circumstances=circumstances, settings=settings)
+    context = IncidentContext(watches=watches, environments=environments, settings=settings)
     incidents = build_incidents(cases, context)
     homes = _find_homes(incidents)
     remarks = _remark(cases, homes, context)
@@ -271,7 +271,7 @@ def _cases(
     relevant = settings.relevant_change[finding.series.key.metric]
     places = [(place, explain_by_price(place, facts, relevant)) for place in locate(finding.changes)]
     events = [place.change for place, priced in places if priced is None or priced.is_event]
-    mends = find_fixes(events, relevant)
+    fixes = find_fixes(events, relevant)
     cases = []
     for place, priced in places:
         entry = match(place.change, triage, day)
@@ -281,7 +281,7 @@ def _cases(
                 relevant=relevant,
                 noise=finding.reading.noise,
                 triage=entry,
-                mended_by=mends.get(place.change.index),
+                fixed_by=fixes.get(place.change.index),
                 came_back_after=None if entry or priced else came_back(place.change, triage),
                 reply=replies.get((finding.series.key, place.change.index)),
                 priced=priced,

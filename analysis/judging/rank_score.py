@@ -20,7 +20,7 @@ from scipy.special import fdtrc, stdtrit
 from analysis.detection.detection import ChangePoint
 from analysis.detection.effects import Effect, error_of_middle
 from analysis.detection.noise import Noise, degrees_of_freedom
-from analysis.judging.standing import Detectable, find_reported
+from analysis.judging.verdicts import Detectable, find_reported
 
 CONFIDENCE = 0.99
 """Of the interval of a change; as that by which a series is shown unchanged."""

@@ -135,20 +135,20 @@ def read_answers(
 def find_reply(
     change: ChangePoint,
     answers: Sequence[SeriesAnswer],
-    circumstances: Mapping[TrialId, Mapping[str, str]],
+    environments: Mapping[TrialId, Mapping[str, str]],
 ) -> Reply | None:
     """Give what is known side by side of a change: the newest answer that decides, else the newest."""
     replies = [
         Reply(answer=one, agrees=agreement(change, one))
         for one in sorted(answers, key=lambda one: (one.finished_at, one.comparison))
-        if _is_about(one, change, circumstances)
+        if _is_about(one, change, environments)
     ]
     decided = [reply for reply in replies if reply.agrees is not None]
     return next(reversed(decided or replies), None)
 
 
 def _is_about(
-    answer: SeriesAnswer, change: ChangePoint, circumstances: Mapping[TrialId, Mapping[str, str]]
+    answer: SeriesAnswer, change: ChangePoint, environments: Mapping[TrialId, Mapping[str, str]]
 ) -> bool:
     """Return whether it is an answer for this change: its releases, as they were measured last.
 
@@ -169,7 +169,7 @@ def _is_about(
             (when for when in change.series.points.occasions if when.release.version == version),
             key=lambda when: (when.started_at, when.trial),
         )
-        facts = circumstances.get(newest.trial, {})
+        facts = environments.get(newest.trial, {})
         config = facts.get(f"{CONFIG}{answer.key.config}", answer.config_sha256)
         if (config, facts.get(ARTIFACT, artifact)) != (answer.config_sha256, artifact):
             return False

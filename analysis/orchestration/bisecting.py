@@ -39,7 +39,7 @@ from perf.jobs.interleaving import Pairing, Side, fetch_sides, find_past_turns, 
 from perf.jobs.measuring import Job
 from perf.jobs.plans import contents, next_id
 from perf.local import durable
-from perf.local.places import Places
+from perf.local.paths import DataPaths
 from perf.model.design import Experiment, Suite
 from perf.model.errors import MeasureError, ReleaseError, UsageError
 from perf.model.identity import content_hash
@@ -115,14 +115,14 @@ def releases_between(system: str, first: str, last: str) -> tuple[Release, ...]:
     return tuple(sorted(within, key=lambda release: release.ordinal))
 
 
-def read_bisections(places: Places) -> tuple[BisectionRecord, ...]:
+def read_bisections(paths: DataPaths) -> tuple[BisectionRecord, ...]:
     """Return all bisections of a data directory, finished or not, oldest first.
 
     Raises:
         InputError: a file is not one.
 
     """
-    found = read_saved(places.bisections.glob(f"*/{BISECTION}"), read_bisection)
+    found = read_saved(paths.bisections.glob(f"*/{BISECTION}"), read_bisection)
     return tuple(sorted(found, key=lambda one: (one.started_at, one.id)))
 
 
@@ -149,7 +149,7 @@ def run_bisection(job: Job, question: BisectionQuestion, budget: Budget) -> Bise
     }
     testbed = job.catalog.testbed(suite.testbed)
     purpose = f"a bisection of {experiment}, {question.first} to {question.last}"
-    with hold(job.places, job.progress, [testbed], purpose):
+    with hold(job.paths, job.progress, [testbed], purpose):
         run = _BisectionRun(
             job=job, sides=sides, budget=budget, record=_open(job, question, sides, budget)
         )
@@ -169,7 +169,7 @@ def _open(
 ) -> BisectionRecord:
     """Resume the newest unfinished, young bisection of the same question; else begin one."""
     now, asked = datetime.now(UTC), _hash(job, question, sides)
-    for known in reversed(read_bisections(job.places)):
+    for known in reversed(read_bisections(job.paths)):
         is_open = known.found is None and now - known.started_at < RESUMABLE_FOR
         if is_open and known.question_sha256 == asked:
             record = replace(known, most_trials=budget.trials, most_minutes=budget.minutes)
@@ -177,11 +177,11 @@ def _open(
             break
     else:
         # A directory without a record is what a killed process left, and is used.
-        saved = (path.parent for path in job.places.bisections.glob(f"*/{BISECTION}"))
+        saved = (path.parent for path in job.paths.bisections.glob(f"*/{BISECTION}"))
         how, record = (
             "new",
             BisectionRecord(
-                id=next_id(job.places, "bis-", now, saved),
+                id=next_id(job.paths, "bis-", now, saved),
                 question_sha256=asked,
                 purpose=Purpose.BISECTION,
                 suite=question.suite.name,
@@ -233,8 +233,8 @@ class _BisectionRun:
 
     def save(self) -> None:
         self.record = replace(self.record, updated_at=datetime.now(UTC))
-        path = self.job.places.bisections / self.record.id / BISECTION
-        durable.write(path, write_bisection(self.record))
+        path = self.job.paths.bisections / self.record.id / BISECTION
+        durable.atomic_write(path, write_bisection(self.record))
 
     def add(self, probe: ProbeRecord) -> None:
         """Add a probe, and what was said of the trials of all that was probed, each once."""
@@ -268,7 +268,7 @@ class _BisectionRun:
         )
 
     def find_prior(self, pairing: Pairing) -> tuple[Taken, ...]:
-        """Find what was measured before. Nights that made the bad end suspect have no vote on it."""
+        """Find what was measured before. Nights that made the bad end suspect do not count for it."""
         is_bad_end = pairing.candidate.version == self.record.bad.version
         artifacts = fetch_sides(self.job, pairing)
         return find_past_turns(self.job, pairing, artifacts, with_nights=not is_bad_end)
@@ -276,7 +276,7 @@ class _BisectionRun:
     def prefer_known(self, step: Probe) -> Probe:
         """Take a release that teaches as well, and whose trials tell where it stands, instead."""
         for release in (step.release, *step.others) if step.others else ():
-            if not has_trials(self.record.experiment, release.version, self.job.places):
+            if not has_trials(self.record.experiment, release.version, self.job.paths):
                 continue
             pairing = self.pair(release.version)
             try:

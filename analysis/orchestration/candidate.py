@@ -37,7 +37,7 @@ from perf.jobs.interleaving import (
     question_hash,
 )
 from perf.jobs.measuring import Job
-from perf.model.design import Deployment
+from perf.model.design import Deployment, Testbed
 from perf.model.errors import KnickpointError, MeasureError, UsageError
 from perf.model.results import TURNS, Purpose
 from perf.model.rules import Detection
@@ -87,10 +87,13 @@ class Allowance:
     each: Budget
 
 
-def plan_candidate(found: ConfigDifference, span: RevisionRange, release: str = "") -> CandidatePlan:
+def plan_candidate(
+    found: ConfigDifference, span: RevisionRange, testbed: Testbed, release: str = ""
+) -> CandidatePlan:
     """Plan a comparison for each experiment that differs, at `release` or the newest that it lists.
 
-    Experiments that are the same at base, and the same at head, are measured once.
+    All are measured on `testbed`, by its limits, whatever the two revisions say of it. Experiments that
+    are the same at base, and the same at head, are measured once.
 
     Raises:
         UsageError: a system has no such release, or too many experiments are to be measured.
@@ -100,7 +103,8 @@ def plan_candidate(found: ConfigDifference, span: RevisionRange, release: str = 
     for one in found.touched:
         if one.base is None or one.head is None or one.why_not:
             continue
-        each = _plan(one, one.base, one.head, span, release)
+        base, head = (replace(side, testbed=testbed) for side in (one.base, one.head))
+        each = _plan(one, base, head, span, release)
         sides = (each.pairing.baseline, each.pairing.candidate)
         same = tuple((side.version, hash_deployment(side.deployment)) for side in sides)
         if same in planned:
@@ -171,9 +175,7 @@ def _plan(
     known = [each.version for each in system.releases()]
     chosen = release or max(head.experiment.releases, key=known.index)
     find_release(system, chosen)
-    # Equal but for the config, so that a rename does not tell the two sides apart. The testbed is that
-    # of base: its hash leaves out how SSH reaches the hosts, and no change is measured its own way.
-    head = replace(head, testbed=base.testbed)
+    # Equal but for the config, so that a rename does not tell the two sides apart.
     before = replace(head, config=base.config)
     return Planned(
         pairing=Pairing(
@@ -191,7 +193,8 @@ def _note_merge_base(span: RevisionRange) -> Iterator[str]:
     if span.merge_base != span.base_tip:
         yield (
             f"compared is where the two parted, {span.merge_base[:SHORT]}: {span.base} has moved on to"
-            f" {span.base_tip[:SHORT]}, and what was changed there since is on neither side"
+            f" {span.base_tip[:SHORT]}, and what was changed there since is on neither side, but for"
+            " testbeds and rules: they are those of today"
         )
 
 
@@ -246,8 +249,8 @@ def run_candidate(
 
     What a comparison leaves over goes to the next. With `attributes`, each knob of a config that
     regressed or improved by several is left out by itself, as far as the budget goes. A comparison of
-    this question that the same command, `reproduce`, finished a short while ago, and that nobody was
-    `told` of, is not repeated: another command may allow more, or judge by other rules.
+    this question that the same command, `reproduce`, finished a short while ago, and that is not among
+    `reported`, is not repeated: another command may allow more, or judge by other rules.
     What could not be measured is a problem of the result, and stops nothing else; what the budget has
     no room for is not compared, and a knob of which nothing is found out is a note.
     """
@@ -260,10 +263,10 @@ def run_candidate(
         left=allowed.total,
         each=allowed.each,
     )
-    # Both sides run on the testbed of base.
+    # Both sides run on one testbed.
     testbeds = [one.pairing.baseline.deployment.testbed for one in plan.planned]
     try:
-        with hold(job.places, job.progress, testbeds, f"candidate {plan.head.sha[:SHORT]}"):
+        with hold(job.paths, job.progress, testbeds, f"candidate {plan.head.sha[:SHORT]}"):
             run.compare()
             if attributes:
                 run.attribute()
@@ -370,9 +373,9 @@ class _CandidateRun:
     def _find(self, pairing: Pairing) -> ComparisonResult | None:
         """Return an answer to this question that a run found that was cut short later."""
         question, now = question_hash(pairing, fetch_sides(self.job, pairing)), datetime.now(UTC)
-        if find_unfinished(question, pairing, self.job.places, now):
+        if find_unfinished(question, pairing, self.job.paths, now):
             return None
-        for result in reversed(read_results(self.job.places)):
+        for result in reversed(read_results(self.job.paths)):
             is_same = result.question_sha256 == question and result.purpose is pairing.purpose
             is_news = now - result.finished_at < RESUMABLE_FOR and result.id not in self.reported
             # The command names both revisions, and so the rules of base, and the budget.

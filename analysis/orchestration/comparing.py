@@ -46,7 +46,7 @@ from perf.jobs.interleaving import (
 )
 from perf.jobs.measuring import Job
 from perf.local import durable
-from perf.local.places import Places
+from perf.local.paths import DataPaths
 from perf.local.plain_files import read_json
 from perf.model.errors import InputError, UsageError
 from perf.model.identity import named
@@ -94,25 +94,25 @@ def allow(
     return Budget(trials=trials or times * usual.trials, minutes=minutes or times * usual.minutes)
 
 
-def read_results(places: Places) -> tuple[ComparisonResult, ...]:
+def read_results(paths: DataPaths) -> tuple[ComparisonResult, ...]:
     """Return what all finished comparisons of a data directory came to, oldest first.
 
     Raises:
         InputError: a result is not one.
 
     """
-    found = read_saved(places.comparisons.glob(f"*/{RESULT}"), read_result)
+    found = read_saved(paths.comparisons.glob(f"*/{RESULT}"), read_result)
     return tuple(sorted(found, key=lambda one: (one.started_at, one.id)))
 
 
-def read_saved(paths: Iterable[Path], read: Callable[[bytes, Path], T]) -> Iterator[T]:
+def read_saved(files: Iterable[Path], read: Callable[[bytes, Path], T]) -> Iterator[T]:
     """Read files that were kept beside their trials.
 
     Raises:
         InputError: one of them cannot be read; says what to do about it.
 
     """
-    for path in paths:
+    for path in files:
         try:
             yield read(read_json(path, MOST_BYTES), path)
         except (InputError, OSError) as error:
@@ -148,9 +148,9 @@ def run_comparison(
     inquiry = inquire(job, pairing, budget, trusted=trusted, looker=looker, prior=prior)
     sides = pairing.baseline, pairing.candidate
     purpose = f"a comparison of {sides[1].label} with {sides[0].label}"
-    with hold(job.places, job.progress, [side.deployment.testbed for side in sides], purpose):
+    with hold(job.paths, job.progress, [side.deployment.testbed for side in sides], purpose):
         artifacts = fetch_sides(job, pairing)
-        plan, is_resumed = open_plan(pairing, artifacts, job.places, datetime.now(UTC))
+        plan, is_resumed = open_plan(pairing, artifacts, job.paths, datetime.now(UTC))
         how = "resumed" if is_resumed else "new"
         job.progress.heading(f"comparison {plan.id} ({how}): {sides[0].label} against {sides[1].label}")
         opening = tuple(one for one in prior if one.block == 1)
@@ -159,7 +159,7 @@ def run_comparison(
         )
         taken, ended = _take_turns(course, inquiry, budget, prior)
         result = _conclude(course, inquiry, (*prior, *taken), ended, reproduce)
-        durable.write(job.places.comparisons / plan.id / RESULT, write_result(result))
+        durable.atomic_write(job.paths.comparisons / plan.id / RESULT, write_result(result))
     return result
 
 

@@ -132,7 +132,7 @@ def write_file(path: Path, method: str, days: Mapping[str, Mapping[str, _Stored]
     """Keep what was read, if the data directory lets us: without it all is read again."""
     body = json.dumps(days, separators=(",", ":")).encode()
     with suppress(OSError):
-        durable.write(path, _head(method, body) + b"\n" + body)
+        durable.atomic_write(path, _head(method, body) + b"\n" + body)
 
 
 def _head(method: str, body: bytes) -> bytes:

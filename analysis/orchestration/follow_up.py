@@ -207,7 +207,7 @@ def confirm(suspects: Sequence[SuspectedChange], tonight: CurrentNight) -> Follo
 
 def _read_finished(tonight: CurrentNight, purpose: Purpose) -> list[ComparisonResult]:
     """Read what comparisons of a purpose came to since the night began: they are not measured again."""
-    results, since = read_results(tonight.job.places), tonight.night.started_at
+    results, since = read_results(tonight.job.paths), tonight.night.started_at
     return [one for one in results if one.purpose is purpose and one.started_at >= since]
 
 
@@ -257,7 +257,7 @@ def bisect(suspects: Sequence[SuspectedChange], tonight: CurrentNight) -> Follow
     if suite.bisect is None or suite.bisect_minutes is None:
         return done
     since = tonight.night.started_at
-    records = {one.id: one for one in read_bisections(job.places)}
+    records = {one.id: one for one in read_bisections(job.paths)}
     for question in choose_traceable(suspects):
         experiment = find_experiment_of(job.catalog, suite, question.key)
         if experiment is None or not _has_gap(question):

@@ -16,7 +16,7 @@ from analysis.orchestration.detector_cache import RememberingDetector
 from analysis.orchestration.workers import SMALL, Pace, work_through
 from perf.config.catalog import Catalog
 from perf.history.store import History, open_history
-from perf.local.places import Places
+from perf.local.paths import DataPaths
 from perf.local.progress import Progress
 from perf.model.columns import Observations
 from perf.model.errors import HistoryError
@@ -30,7 +30,7 @@ class Evidence:
     observed: Observations
     sentinels: tuple[Observation, ...]
     interleaved: tuple[Observation, ...]
-    circumstances: Mapping[TrialId, Mapping[str, str]]
+    environments: Mapping[TrialId, Mapping[str, str]]
 
 
 def read_evidence(history: History) -> Evidence:
@@ -40,11 +40,11 @@ def read_evidence(history: History) -> Evidence:
             observed=history.observed_series(),
             sentinels=history.observations(Purpose.SENTINEL),
             interleaved=history.observations(*PURPOSES),
-            circumstances=history.circumstances(),
+            environments=history.environments(),
         )
 
 
-def judge_history(places: Places, catalog: Catalog, today: date) -> Judgement:
+def judge_history(paths: DataPaths, catalog: Catalog, today: date) -> Judgement:
     """Read the history of a data directory, and judge it as `judge_evidence` does.
 
     Raises:
@@ -52,12 +52,12 @@ def judge_history(places: Places, catalog: Catalog, today: date) -> Judgement:
         InputError: the result of a comparison is not one.
 
     """
-    with open_history(places.history, read_only=True) as history:
+    with open_history(paths.history, read_only=True) as history:
         evidence = read_evidence(history)
-    return judge_evidence(evidence, places, catalog, today)
+    return judge_evidence(evidence, paths, catalog, today)
 
 
-def judge_evidence(evidence: Evidence, places: Places, catalog: Catalog, today: date) -> Judgement:
+def judge_evidence(evidence: Evidence, paths: DataPaths, catalog: Catalog, today: date) -> Judgement:
     """Judge what the history of a data directory holds by the rules of a catalog.
 
     `today` decides which triage entries have expired. Canaries and sentinels watch the testbed. What
@@ -70,7 +70,7 @@ def judge_evidence(evidence: Evidence, places: Places, catalog: Catalog, today: 
     """
     steps = StepDetector(settings=catalog.detection)
     method = detector_cache.describe_method(steps)
-    days = detector_cache.read_file(places.readings, method)
+    days = detector_cache.read_file(paths.readings, method)
     known = {digest: one for of_day in days.values() for digest, one in of_day.items()}
     detector = RememberingDetector(steps, known)
     try:
@@ -79,19 +79,19 @@ def judge_evidence(evidence: Evidence, places: Places, catalog: Catalog, today: 
             catalog.detection,
             detector,
             watched=evidence.sentinels,
-            circumstances=evidence.circumstances,
-            answers=read_answers(read_results(places), evidence.interleaved),
+            environments=evidence.environments,
+            answers=read_answers(read_results(paths), evidence.interleaved),
             triage=catalog.triage,
             today=today,
             spread=partial(_search_all, detector),
         )
     except ValueError as error:
         raise HistoryError(
-            f"{places.history}: {error}; fix or remove the bundle of this trial in {places.trials},"
+            f"{paths.history}: {error}; fix or remove the bundle of this trial in {paths.trials},"
             " then run: knickpoint history rebuild"
         ) from error
     if (asked := detector_cache.add_day(days, today, detector.asked)) != days:
-        detector_cache.write_file(places.readings, method, asked)
+        detector_cache.write_file(paths.readings, method, asked)
     return judgement
 
 

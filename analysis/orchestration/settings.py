@@ -17,7 +17,7 @@ from perf.config.catalog import Catalog
 from perf.config.difference import Knob
 from perf.history import bundle
 from perf.history.store import open_history
-from perf.local.places import Places
+from perf.local.paths import DataPaths
 from perf.model.identity import canonical, named
 from perf.model.results import TrialHead, TrialId
 
@@ -50,7 +50,7 @@ def find_changed_settings(
 
 
 def read_named_settings(
-    incidents: Sequence[Incident], catalog: Catalog, places: Places
+    incidents: Sequence[Incident], catalog: Catalog, paths: DataPaths
 ) -> SettingsInWords:
     """Name the settings behind each explanation of incidents of the history in a data directory.
 
@@ -60,9 +60,9 @@ def read_named_settings(
     """
     if not any(one.explanations for one in incidents):
         return {}
-    with open_history(places.history, read_only=True) as history:
+    with open_history(paths.history, read_only=True) as history:
         heads = {head.id: head for head in history.heads()}
-    return name_settings(find_changed_settings(incidents, heads, catalog, places.trials))
+    return name_settings(find_changed_settings(incidents, heads, catalog, paths.trials))
 
 
 def _read(head: TrialHead, catalog: Catalog, bundles: Path) -> Settings:

@@ -83,7 +83,7 @@ def work_through(
     """Do the work on all items in forked processes; return the answers in the order of the items.
 
     The processes inherit work and items; answers are pickled. `shares` gives the parts of an item that
-    its answer refers to: the answer will refer to the very same objects, they are not copied. `told`
+    its answer refers to: the answer will refer to the very same objects, they are not copied. `report`
     is called with the place of each item that is done. Small work, or any with one core, is done in
     this process.
 

@@ -31,7 +31,7 @@ import kernel
 import network
 
 from perf.hosts.tuning.profiles import SERVER
-from perf.local.places import cache_dir
+from perf.local.paths import cache_dir
 from perf.model.errors import HostUnfit, KnickpointError, UsageError
 
 ROOT = Path(__file__).parents[2]

@@ -10,7 +10,7 @@ import click
 from perf.commands.options import configs_option, data_option
 from perf.config.catalog import default_root, load_catalog
 from perf.jobs.holding import hold
-from perf.local.places import Places
+from perf.local.paths import DataPaths
 from perf.local.progress import Progress
 from perf.model.design import Deployment, Experiment, Suite, Topology, Workload
 from perf.model.errors import MeasureError, UsageError
@@ -93,29 +93,29 @@ def conformance(
     suite = Suite(name=_NAME, description=_NAME, testbed=testbed_name, experiments=(experiment,))
     asked = catalog.resolve(suite, experiment)
     _require_hosts(asked)
-    places, progress = Places(data), Progress()
-    with hold(places, progress, (asked.testbed,), f"conformance {system_name} {release.version}"):
-        found = _run(asked, system, release, places, progress)
+    paths, progress = DataPaths(data), Progress()
+    with hold(paths, progress, (asked.testbed,), f"conformance {system_name} {release.version}"):
+        found = _run(asked, system, release, paths, progress)
     counts = Counter(one.passed for one in found)
     failed = counts[False]
     conclusion = f"{counts[True]} checks passed, {failed} failed, {counts[None]} skipped"
     if failed:
-        raise MeasureError(f"{conclusion}; the servers' logs are in {places.conformance_logs}")
+        raise MeasureError(f"{conclusion}; the servers' logs are in {paths.conformance_logs}")
     click.echo(conclusion)
 
 
 def _run(
-    asked: Deployment, system: System, release: Release, places: Places, progress: Progress
+    asked: Deployment, system: System, release: Release, paths: DataPaths, progress: Progress
 ) -> Sequence[CheckResult]:
     artifact = releases.fetch(system, release, report=progress.report)
     # No engine runs: what is asked, a client in this process asks.
-    cluster = replace(deployment.place(asked, release, artifact, places.run), clients=())
+    cluster = replace(deployment.place(asked, release, artifact, paths.run), clients=())
     end_leftovers(cluster, progress)
     check_hosts(cluster.nodes, system.ports(), asked.testbed.needs)
     target = system.target(cluster, consistency="quorum", timeout_s=_TIMEOUT_S)
     servers = Servers(system, cluster, progress)
     run = Conformance(servers, target, report=lambda one: click.echo(str(one)))
-    run.run(places.conformance_logs / f"{release.system}-{release.version}")
+    run.run(paths.conformance_logs / f"{release.system}-{release.version}")
     return run.found
 
 

@@ -28,7 +28,7 @@ from perf.hosts.facts import read_facts
 from perf.hosts.ports import find_taken
 from perf.hosts.remote import LocalHost
 from perf.load.native_binary import find_native
-from perf.local.places import Places, cache_dir
+from perf.local.paths import DataPaths, cache_dir
 from perf.model.design import Suite, Testbed
 from perf.model.errors import AccessError, ConfigError, HistoryError, UsageError
 from perf.releases.java import Java, search
@@ -185,7 +185,7 @@ def examine_machine(data: Path) -> Iterator[DoctorFinding]:
     yield check_cores(len(os.sched_getaffinity(0)))
     yield check_writable("data directory", data, is_writable=_is_writable(data))
     yield check_writable("cache", cache, is_writable=_is_writable(cache))
-    yield from _examine_shared_history(Places(data).history)
+    yield from _examine_shared_history(DataPaths(data).history)
     yield check_disk("cache disk", cache, _free_mb(cache), _CACHE_MB)
     for major, purpose in ((17, "Cassandra 5.0 and later"), (11, "Cassandra 4.x")):
         yield check_java(major, purpose, search(here, (major,)), platform.machine())

@@ -16,7 +16,7 @@ from perf.commands.options import data_option
 from perf.history import bundle, retention, store
 from perf.history.place import read_place
 from perf.history.storage import file
-from perf.local.places import Places
+from perf.local.paths import DataPaths
 from perf.local.progress import Progress
 from perf.model.errors import BundleError, UsageError
 from perf.model.metrics import DURATION, RESPONSE_TIME, SEND_LATENESS, SERVICE_TIME
@@ -42,6 +42,7 @@ def history() -> None:
         --phase write-steady --percentile 99.9
     knickpoint history schema                    tables and columns, each with its meaning
     knickpoint history sql "SELECT version, count(*) FROM trials GROUP BY version"
+    knickpoint history verify                    are all bundles whole?
     knickpoint history rebuild                   after a corrupt or older file
     knickpoint history import --format csv --system mydb results.csv
     knickpoint history prune --older-than 400      old trials in less detail
@@ -63,19 +64,41 @@ def rebuild(*, drop_lost: bool, data: Path) -> None:
     read is kept beside it. Where a new one would lack trials of the old one, the old one stays, unless
     --drop-lost is given. Bad bundles are left out and reported, all of them; the exit code is then 3.
     """
-    places = Places(data)
-    found = bundle.find(places)
+    paths = DataPaths(data)
+    found = bundle.find(paths)
     if not found:
         raise UsageError(
-            f"there are no trial bundles in {places.trials} to rebuild from; name the data directory "
+            f"there are no trial bundles in {paths.trials} to rebuild from; name the data directory "
             "with --data, or measure first: knickpoint nightly"
         )
     result = store.rebuild(
-        places.history, found, lambda text: click.echo(text, err=True), drops_lost=drop_lost
+        paths.history, found, lambda text: click.echo(text, err=True), drops_lost=drop_lost
     )
-    click.echo(f"{places.history}: rebuilt from {result.new} trial bundles")
+    click.echo(f"{paths.history}: rebuilt from {result.new} trial bundles")
     if result.bad:
         raise BundleError(f"{len(result.bad)} of {len(found)} bundles were left out; see above")
+
+
+@history.command()
+@data_option
+def verify(data: Path) -> None:
+    """Read every bundle again: is each whole, and the one that the history holds.
+
+    Changes nothing. An append does so for the latest hundred bundles, and in each 28 days for all. The
+    exit code is 3 if a bundle is bad or gone, which a backup restores.
+    """
+    paths = DataPaths(data)
+    found = store.verify(paths, Progress().report_sometimes)
+    for problem in found.bad:
+        click.echo(problem)
+    for trial in found.gone:
+        click.echo(f"{paths.trials / trial} is gone; the history holds its trial")
+    if found.unknown:
+        click.echo(f"{len(found.unknown):,} bundles are not in the history yet: knickpoint append")
+    whole = f"{found.bundles - len(found.bad):,} of {found.bundles:,} bundles are whole"
+    if lost := len(found.bad) + len(found.gone):
+        raise BundleError(f"{whole}; bad or gone, see above: {lost:,}. Restore them from a backup")
+    click.echo(whole)
 
 
 @history.command()
@@ -85,7 +108,7 @@ def show(data: Path) -> None:
 
     Shows night, release, experiment and status, and why a trial does not count.
     """
-    with store.open_history(Places(data).history, read_only=True) as opened:
+    with store.open_history(DataPaths(data).history, read_only=True) as opened:
         answer = opened.query(TRIALS)
     print_table(answer.columns, answer.rows)
 
@@ -139,7 +162,7 @@ def percentile(
     """  # noqa: D301  \b is click's mark for "do not re-wrap"
     if bool(trials) == bool(release or experiment):
         raise UsageError("name trials either by --trial, or by --release and --experiment")
-    with store.open_history(Places(data).history, read_only=True) as opened:
+    with store.open_history(DataPaths(data).history, read_only=True) as opened:
         chosen = tuple(map(TrialId, trials)) or opened.find_trials(
             version=release, experiment=experiment
         )
@@ -176,7 +199,7 @@ def sql(query: str, *, as_csv: bool, data: Path) -> None:
 
     Tables and columns: knickpoint history schema
     """  # noqa: D301  \b is click's mark for "do not re-wrap"
-    with store.open_history(Places(data).history, read_only=True) as opened:
+    with store.open_history(DataPaths(data).history, read_only=True) as opened:
         answer = opened.query(query)
     if as_csv:
         csv.writer(sys.stdout, lineterminator="\n").writerows([answer.columns, *answer.rows])
@@ -249,7 +272,7 @@ def prune(*, days: int, dry_run: bool, data: Path) -> None:
     knickpoint history prune --older-than 400 --dry-run
     knickpoint history prune --older-than 400
     """  # noqa: D301  \b is click's mark for "do not re-wrap"
-    path, progress = Places(data).history, Progress()
+    path, progress = DataPaths(data).history, Progress()
     if place := read_place(path):
         raise UsageError(
             f"{place.history} keeps what is removed for as long as its snapshots, so nothing would "

@@ -10,7 +10,7 @@ from perf.commands.options import data_option
 from perf.history.importers.formats import FORMATS
 from perf.history.importers.run import PER_MS, TIMES, Naming
 from perf.history.importing import NIGHTLY, Imported, import_files
-from perf.local.places import Places
+from perf.local.paths import DataPaths
 from perf.model.errors import UsageError
 
 _MOMENTS = ("%Y-%m-%dT%H:%M:%S%z", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d")
@@ -92,7 +92,7 @@ def import_results(
         night=f"{night:%Y-%m-%d}" if night else None, started_at=_in_utc(started_at), **said
     )
     imported = import_files(
-        Places(data),
+        DataPaths(data),
         FORMATS[kind],
         files,
         naming=naming,

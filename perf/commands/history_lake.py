@@ -11,7 +11,7 @@ from perf.commands.options import data_option
 from perf.history.place import lake_file, read_place
 from perf.history.storage import lake, migration
 from perf.history.store import History
-from perf.local.places import Places
+from perf.local.paths import DataPaths
 from perf.model.errors import UsageError
 
 _SNAPSHOTS = """
@@ -43,7 +43,7 @@ def migrate(target: str, data: Path) -> None:
     knickpoint history migrate --to lake
     knickpoint history migrate --to file         then move history.yaml away
     """  # noqa: D301  \b is click's mark for "do not re-wrap"
-    path = Places(data).history
+    path = DataPaths(data).history
     place = read_place(path)
     if place is None:
         raise UsageError(
@@ -84,7 +84,7 @@ def at(when: str | None, query: str | None, data: Path) -> None:
     knickpoint history at 42
     knickpoint history at "2026-03-01 06:00" "SELECT count(*) FROM trials"
     """  # noqa: D301  \b is click's mark for "do not re-wrap"
-    path = Places(data).history
+    path = DataPaths(data).history
     place = read_place(path)
     if place is None:
         raise UsageError(

@@ -14,7 +14,7 @@ from perf.hosts.tuning.profiles import CLIENT, label, list_profiles, load_profil
 from perf.hosts.tuning.proof import SettingFinding, SettingState, describe_found, describe_wanted
 from perf.hosts.tuning.readiness import MachineCheck, list_machines, look_at, refuse_drifted
 from perf.hosts.tuning.readiness import tune as tune_machines
-from perf.local.places import Places
+from perf.local.paths import DataPaths
 from perf.local.this_process import is_known_gone
 from perf.model.design import Testbed
 from perf.model.errors import MeasureError, UsageError
@@ -65,7 +65,7 @@ def check(testbed_name: str, profile_name: str | None, data: Path, configs: Path
     if testbed.tuning is None and profile_name is None:
         click.echo(f"{_has_no_tuning(testbed)}; with --profile NAME they are read all the same")
         return
-    looks = look_at(list_machines(testbed, Places(data).run), testbed, profile_name)
+    looks = look_at(list_machines(testbed, DataPaths(data).run), testbed, profile_name)
     for look in looks:
         click.echo("\n".join(describe_look(look)) + "\n")
     click.echo(summarize(looks, testbed))
@@ -93,7 +93,7 @@ def tune(testbed_name: str, profile_name: str | None, data: Path, configs: Path 
         raise UsageError(f"{_has_no_tuning(testbed)}; say with --profile NAME what to tune them to")
     # Not under a job that measures there: what it finds before and after would differ.
     with hold([testbed], "tuning the hosts", click.echo):
-        looks = look_at(list_machines(testbed, Places(data).run), testbed, profile_name)
+        looks = look_at(list_machines(testbed, DataPaths(data).run), testbed, profile_name)
         after = tune_machines(looks, testbed, click.echo)
     refuse_drifted(after, testbed)
     click.echo(summarize(after, testbed))
@@ -150,8 +150,8 @@ def show_lease(testbed_name: str, configs: Path | None, *, breaks: bool) -> None
     Exit codes: 0 shown, or broken; 2 wrong usage; 3 a host cannot be reached.
     """  # noqa: D301  \b is click's mark for "do not re-wrap"
     testbed = load_catalog(configs or default_root()).testbed(testbed_name)
-    places = list_places([testbed])
-    if not places:
+    paths = list_places([testbed])
+    if not paths:
         text = (
             f"testbed {testbed.name} is this machine, and has no lease: the lock of the data directory "
             "(measuring.lock) and the ports of the servers keep jobs apart here"
@@ -160,7 +160,7 @@ def show_lease(testbed_name: str, configs: Path | None, *, breaks: bool) -> None
             raise UsageError(text)
         click.echo(text)
         return
-    is_reached = [_show(place, breaks=breaks) for place in places]
+    is_reached = [_show(place, breaks=breaks) for place in paths]
     if not all(is_reached):
         click.get_current_context().exit(MeasureError.exit_code)
 
@@ -169,10 +169,10 @@ def _show(place: LeasePlace, *, breaks: bool) -> bool:
     """Show the lease of one host, and break it if asked to; return whether the host was reached."""
     name = place.remote.name
     try:
-        standing = read_lease(place)
-        click.echo(f"{name}: {describe_standing(standing)}")
-        if breaks and standing.seen:
-            is_done = break_lease(standing)
+        status = read_lease(place)
+        click.echo(f"{name}: {describe_lease(status)}")
+        if breaks and status.seen:
+            is_done = break_lease(status)
             click.echo(
                 f"{name}: broken" if is_done else f"{name}: it has changed meanwhile; nothing broken"
             )
@@ -182,14 +182,14 @@ def _show(place: LeasePlace, *, breaks: bool) -> bool:
     return True
 
 
-def describe_standing(standing: LeaseStatus) -> str:
+def describe_lease(status: LeaseStatus) -> str:
     """Describe how it stands with a host in one line."""
-    if standing.fault:
-        return f"held by an unknown job: {standing.fault}"
-    if standing.holder is None:
+    if status.fault:
+        return f"held by an unknown job: {status.fault}"
+    if status.holder is None:
         return "free"
-    held = f"held by {standing.holder.describe()}"
-    gone = is_known_gone(standing.holder.process)
+    held = f"held by {status.holder.describe()}"
+    gone = is_known_gone(status.holder.process)
     return f"{held}; its process is gone, so the next job here takes over" if gone else held
 
 

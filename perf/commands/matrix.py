@@ -91,7 +91,7 @@ def matrix(
         click.echo("\n".join((backfill.announce(), "", *describe_grid(grid, backfill.tally))))
         return
     testbed = job.catalog.testbed(suite.testbed)
-    with hold(job.places, job.progress, [testbed], f"the matrix of suite {suite_name}"):
+    with hold(job.paths, job.progress, [testbed], f"the matrix of suite {suite_name}"):
         backfill = open_backfill(job, grid)
         click.echo(backfill.announce())
         backfill.measure(minutes)
@@ -158,7 +158,7 @@ def describe_grid(grid: Grid, tally: Tally) -> tuple[str, ...]:
 
 def _append(job: Job) -> bool:
     """Append what the history lacks; return whether all bundles are sound."""
-    if not bundle.find(job.places):
+    if not bundle.find(job.paths):
         return True
     kept = keep(job)
     for problem in kept.bad:

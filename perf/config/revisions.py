@@ -136,6 +136,20 @@ def load_revisions(repository: Path, span: RevisionRange, folder: str) -> tuple[
     return base, head
 
 
+def load_base_tip(repository: Path, span: RevisionRange, folder: str) -> Catalog:
+    """Read the configuration as base has it now: its testbeds and rules hold for what is proposed.
+
+    The author of a head chooses its merge base, which may be an old commit with looser limits.
+
+    Raises:
+        UsageError: the revision has no such folder.
+        ConfigError: the configuration is wrong there.
+        MeasureError: git fails.
+
+    """
+    return _load(repository, "the tip of base", span.base_tip, _check_folder(folder))
+
+
 def _load(repository: Path, name: str, commit: str, folder: str) -> Catalog:
     where = f"{name} {commit[:SHORT]}"
     blobs = _list_blobs(repository, commit, folder, where)

@@ -33,7 +33,7 @@ from pydantic_core import PydanticSerializationError
 from perf.history.faults import find_faults
 from perf.local import disk, durable, hlog
 from perf.local.hlog import MOST_INTERVALS, read_hlog, write_hlog
-from perf.local.places import Places
+from perf.local.paths import DataPaths
 from perf.local.plain_files import read_json, read_plain
 from perf.model.design import Deployment
 from perf.model.errors import BundleError
@@ -96,7 +96,7 @@ _TRIAL_DOCUMENT = TypeAdapter(_TrialDocument)
 _MANIFEST = TypeAdapter(_Manifest)
 
 
-def stage(places: Places, trial_id: TrialId) -> Path:
+def stage(paths: DataPaths, trial_id: TrialId) -> Path:
     """Make an empty staging directory, with logs/ in it, for a trial that is about to run.
 
     What an interrupted attempt at the same trial left there is removed.
@@ -110,11 +110,11 @@ def stage(places: Places, trial_id: TrialId) -> Path:
             f"trial id {trial_id!r} cannot name a bundle: use up to 200 letters, digits and ._+@- "
             "that begin with a letter or digit"
         )
-    staged = places.trials / f"{_STAGING}{trial_id}"
+    staged = paths.trials / f"{_STAGING}{trial_id}"
     with _explained(f"no bundle can be staged for trial {trial_id}"):
         if staged.exists():
             shutil.rmtree(staged)
-        durable.make_directory(places.trials)
+        durable.make_directory(paths.trials)
         (staged / LOGS).mkdir(parents=True)
     return staged
 
@@ -141,14 +141,14 @@ def read_settings(path: Path) -> Mapping[str, JsonValue]:
     return content if isinstance(content, dict) else {}
 
 
-def remove_interrupted(places: Places) -> None:
+def remove_interrupted(paths: DataPaths) -> None:
     """Remove what is staged, but of imports, which go on beside: for the one process that measures.
 
     Raises:
         BundleError: something cannot be removed.
 
     """
-    for staged in places.trials.glob(f"{_STAGING}*"):
+    for staged in paths.trials.glob(f"{_STAGING}*"):
         if staged.name.startswith(f"{_STAGING}{IMPORTED}"):
             continue
         with _explained(f"{staged} cannot be removed"):
@@ -187,19 +187,19 @@ def seal(staged: Path, trial: Trial, intervals: Sequence[Interval]) -> Path:
     return final
 
 
-def find(places: Places) -> tuple[Path, ...]:
+def find(paths: DataPaths) -> tuple[Path, ...]:
     """Return the places of all sealed bundles, sorted by trial id; whether they are sound is open.
 
     Raises:
         BundleError: their directory cannot be read.
 
     """
-    if not places.trials.is_dir():
+    if not os.path.lexists(paths.trials):
         return ()
     with _explained("the trial bundles cannot be listed"):
         # By their names: paths would be compared part by part.
-        names = sorted(path.name for path in places.trials.iterdir() if not path.name.startswith("."))
-    return tuple(places.trials / name for name in names)
+        names = sorted(path.name for path in paths.trials.iterdir() if not path.name.startswith("."))
+    return tuple(paths.trials / name for name in names)
 
 
 def read(path: Path) -> tuple[Trial, tuple[Interval, ...]]:

@@ -19,7 +19,7 @@ from perf.history.importers.formats import Format
 from perf.history.importers.run import File, ForeignRun, Naming, Unreadable
 from perf.history.store import open_history
 from perf.local import disk
-from perf.local.places import Places
+from perf.local.paths import DataPaths
 from perf.local.plain_files import read_plain
 from perf.model.errors import BundleError, UsageError
 from perf.model.results import Interval, Named, Purpose, Release, Trial, TrialId, TrialStatus
@@ -59,9 +59,9 @@ class _FoundTrial:
 
 
 def import_files(
-    places: Places,
+    paths: DataPaths,
     kind: Format,
-    paths: Sequence[Path],
+    files: Sequence[Path],
     *,
     naming: Naming,
     report: Callable[[str], None],
@@ -69,47 +69,47 @@ def import_files(
     """Import all runs of all files as trials: bundles under trials/, and rows of the history.
 
     Raises:
-        UsageError: files or rows are bad, or something is not told: all of it at once, and nothing is
+        UsageError: files or rows are bad, or something is missing: all of it at once, and nothing is
             written.
         UsageError: another import keeps writing bundles here.
         BundleError: a bundle cannot be written; those before it are kept, and the same command goes on.
         HistoryError: the history cannot be written; the bundles are kept.
 
     """
-    found = _read_all(kind, paths, naming)
+    found = _read_all(kind, files, naming)
     new = 0
-    with _alone(places, report):
+    with _alone(paths, report):
         for count, one in enumerate(found, start=1):
-            if not (places.trials / one.trial.id).exists():
-                bundle.seal(bundle.stage(places, one.trial.id), one.trial, one.intervals)
+            if not (paths.trials / one.trial.id).exists():
+                bundle.seal(bundle.stage(paths, one.trial.id), one.trial, one.intervals)
                 new += 1
             if count % _TELL_EVERY == 0:
                 report(f"{count} of {len(found)} runs written")
-    with open_history(places.history) as history:
+    with open_history(paths.history) as history:
         for one in found:
-            history.append(places.trials / one.trial.id)
+            history.append(paths.trials / one.trial.id)
     series = {identity for one in found for identity in _series(one.trial)}
     return Imported(new=new, known=len(found) - new, series=len(series))
 
 
 @contextmanager
-def _alone(places: Places, report: Callable[[str], None]) -> Iterator[None]:
+def _alone(paths: DataPaths, report: Callable[[str], None]) -> Iterator[None]:
     """Let one process at a time write bundles of foreign runs: the same runs have the same names."""
     try:
-        places.data.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(places.data / "import.lock")
+        paths.data.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(paths.data / "import.lock")
         try:
             lock.acquire(timeout=0)
         except Timeout:
-            report(f"another import writes into {places.data}; this one waits for it")
+            report(f"another import writes into {paths.data}; this one waits for it")
             lock.acquire(timeout=_WAIT_S)
     except Timeout:
         raise UsageError(
-            f"another import has been writing into {places.data} for {_WAIT_S:g} s; wait until it has "
+            f"another import has been writing into {paths.data} for {_WAIT_S:g} s; wait until it has "
             "ended, then run this one again: what is there already is not written twice"
         ) from None
     except OSError as error:
-        what = f"nothing can be written into {places.data}"
+        what = f"nothing can be written into {paths.data}"
         raise BundleError(f"{what}: {disk.explain(error)}") from error
     try:
         yield
@@ -117,11 +117,11 @@ def _alone(places: Places, report: Callable[[str], None]) -> Iterator[None]:
         lock.release()
 
 
-def _read_all(kind: Format, paths: Sequence[Path], naming: Naming) -> tuple[_FoundTrial, ...]:
+def _read_all(kind: Format, files: Sequence[Path], naming: Naming) -> tuple[_FoundTrial, ...]:
     """Read all files, each run once; refuse all of them if anything is wrong with one."""
     problems: list[str] = []
     found: dict[TrialId, _FoundTrial] = {}
-    for path in paths:
+    for path in files:
         try:
             modified_at = datetime.fromtimestamp(min(max(path.stat().st_mtime, 0), _END_S), UTC)
             text = read_plain(path, kind.most_bytes).decode()

@@ -1,4 +1,4 @@
-"""What `analysis` gets of the history: observations, and the circumstances of trials. SQL and values.
+"""What `analysis` gets of the history: observations, and the environment of each trial. SQL and values.
 
 Both are values of `perf.model.results`, so that judging needs neither the history nor its tables.
 """
@@ -83,7 +83,7 @@ CODED = f"""
     )
     SELECT codes, list(trial_id ORDER BY trial_id) FROM of_trials GROUP BY codes ORDER BY codes
 """  # noqa: S608  our own names
-"""Both take a list of facts to leave out. Most trials have all circumstances in common with others."""
+"""Both take a list of facts to leave out. Most trials share their environment with others."""
 MOVES = f"""
     WITH asked AS (
         SELECT unnest(?::JSON::INTEGER[]) AS list, unnest(?::JSON::INTEGER[]) AS place,
@@ -218,10 +218,10 @@ def move(row: HistoryRow) -> Move:
     return Move(place=row["place"], name=row["name"], before=row["before"], after=row["value"])
 
 
-def circumstances(
+def environments(
     codes: Iterable[tuple[str, str]], coded: Iterable[tuple[Sequence[int], Sequence[str]]]
 ) -> dict[TrialId, Mapping[str, str]]:
-    """Return the circumstances of each trial, by name, of the rows of `CODES` and `CODED`.
+    """Return the environment of each trial, by name, of the rows of `CODES` and `CODED`.
 
     Those that trials have in common are one object in memory.
     """

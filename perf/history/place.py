@@ -20,7 +20,7 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import StringConstraints, TypeAdapter, ValidationError
 
 from perf.local.document import YamlDocument, read_document
-from perf.local.places import Places
+from perf.local.paths import DataPaths
 from perf.local.problems import Place, describe, suggest
 from perf.model.errors import ConfigError
 from perf.model.scalars import STRICT, Name, Text
@@ -109,19 +109,19 @@ def read_place(history: Path) -> LakePlace | None:
     raise ConfigError(problems)
 
 
-def has_history(places: Places) -> bool:
+def has_history(paths: DataPaths) -> bool:
     """Return whether a data directory has a history: a file, or a part in one of several labs."""
-    return places.history.exists() or os.path.lexists(lake_file(places.history))
+    return paths.history.exists() or os.path.lexists(lake_file(paths.history))
 
 
-def start_of_ids(places: Places, kind: str, now: datetime) -> str:
+def start_of_ids(paths: DataPaths, kind: str, now: datetime) -> str:
     """Return what all ids of this day begin with: kind, day and, in a history of several labs, the lab.
 
     Raises:
         ConfigError: history.yaml is wrong.
 
     """
-    place = read_place(places.history)
+    place = read_place(paths.history)
     return f"{kind}{now:%Y-%m-%d}" + (f"-{place.lab}" if place else "")
 
 

@@ -6,14 +6,16 @@ each query alike. What they are kept in is `storage`: a `file`, or a `lake` that
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from itertools import groupby, islice
 from operator import itemgetter
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
+from zlib import crc32
 
 import duckdb
 from numpy.typing import NDArray
@@ -32,11 +34,12 @@ from perf.history.storage import file
 from perf.history.storage.file import FileStorage
 from perf.history.storage.lake import LakeStorage
 from perf.history.tables import Tables
-from perf.local.places import Places
+from perf.local.paths import DataPaths
 from perf.model.columns import Observations
 from perf.model.errors import BundleError, DamagedHistory, HistoryError, UsageError
 from perf.model.histograms import percentile_us
 from perf.model.metrics import HIGHEST_LOAD
+from perf.model.nights import is_ahead
 from perf.model.results import Move, Observation, Purpose, Trial, TrialHead, TrialId
 from perf.model.shown import list_some
 
@@ -45,6 +48,8 @@ COMPARED_AGAIN = 1_000
 of them, and to open so many small files takes minutes where they are not in memory."""
 READ_AGAIN = 100
 """Those of them of which all files are read again, at 4 ms each: the latest."""
+VERIFIED_WITHIN_DAYS = 28
+"""Of all others a share is read again each day, by their names: after so many days all were."""
 _OF_A_LINE = (Purpose.SCHEDULED, Purpose.IMPORTED)
 
 
@@ -59,6 +64,19 @@ class Appended:
     known: int
     bad: tuple[str, ...]
     gone: tuple[TrialId, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verified:
+    """What all bundles came to: what is wrong with each bad one; whole ones that no history holds.
+
+    `gone` are the trials of the history that have no bundle.
+    """
+
+    bundles: int
+    bad: tuple[str, ...]
+    unknown: tuple[TrialId, ...]
+    gone: tuple[TrialId, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,7 +121,8 @@ class History:
         """Add the trial of a sealed bundle in one transaction; return False if it was there already.
 
         Raises:
-            BundleError: the bundle is bad, or another content is in the history under the same id.
+            BundleError: the bundle is bad or from the future, or another content is in the history
+                under the same id.
             HistoryError: the history cannot be written.
 
         """
@@ -111,6 +130,12 @@ class History:
         if self._holds(place, sha256):
             return False
         trial, intervals = bundle.read(place)
+        if is_ahead(trial.finished_at, datetime.now(UTC)):
+            raise BundleError(
+                f"{place} is dated {trial.finished_at:%Y-%m-%d}, which is still to come: its night "
+                "would be the newest until then. If the clock that measured was wrong, move the bundle "
+                "away; if this machine's is, set it and append again"
+            )
 
         def add() -> bool:
             # Asked again: by now another lab may have appended it.
@@ -151,12 +176,12 @@ class History:
             except ValueError as error:
                 raise self._storage.damage(error) from error
 
-    def circumstances(self) -> dict[TrialId, Mapping[str, str]]:
+    def environments(self) -> dict[TrialId, Mapping[str, str]]:
         """Return what was true of each trial beside its release, by trial and name; all purposes."""
         left_out = [list(observed.ALWAYS_NEW)]
         with self.snapshot():  # both number the same names
             codes = tuple(self._tables.stream(observed.CODES, left_out))
-            return observed.circumstances(codes, self._tables.stream(observed.CODED, left_out))
+            return observed.environments(codes, self._tables.stream(observed.CODED, left_out))
 
     def moves(self, lists: Sequence[Sequence[TrialId]]) -> tuple[tuple[Move, ...], ...]:
         """Return for each list of trials what differs from one to the next, by place and name."""
@@ -382,12 +407,12 @@ def open_history(path: Path, *, read_only: bool = False) -> History:
     return History(FileStorage(path, read_only=read_only))
 
 
-def append_all(places: Places, report: Callable[[str], None]) -> Appended:
+def append_all(paths: DataPaths, report: Callable[[str], None]) -> Appended:
     """Append every sealed bundle that the history does not hold; report each new or bad one.
 
     A bad bundle never stops the good ones. Of those that the history holds, the latest COMPARED_AGAIN
-    are seen to have the same manifest still, the latest READ_AGAIN the same content, and it is reported
-    whose bundles are gone.
+    are seen to have the same manifest still, the latest READ_AGAIN and those whose day it is the same
+    content, and it is reported whose bundles are gone.
 
     Raises:
         UsageError: there is neither a bundle nor a history, so this is no data directory.
@@ -395,19 +420,19 @@ def append_all(places: Places, report: Callable[[str], None]) -> Appended:
         HistoryError: the history cannot be opened or written.
 
     """
-    found = bundle.find(places)
-    if not found and not has_history(places):
+    found = bundle.find(paths)
+    if not found and not has_history(paths):
         raise UsageError(
-            f"there are no trial bundles in {places.trials} to append; name the data directory with "
+            f"there are no trial bundles in {paths.trials} to append; name the data directory with "
             "--data, or measure first: knickpoint nightly"
         )
-    with open_history(places.history) as history:
+    with open_history(paths.history) as history:
         done = _append_each(history, found, report)
         # Of a history of several labs, each has its own bundles only.
-        gone = () if read_place(places.history) else _find_gone(history, found)
+        gone = () if read_place(paths.history) else _find_gone(history, found)
     if gone:
         report(
-            f"The history has {_list_lost(gone, 'is not in ' + str(places.trials))}\nIt keeps them. "
+            f"The history has {_list_lost(gone, 'is not in ' + str(paths.trials))}\nIt keeps them. "
             "Unless you moved the bundles away yourself, restore them from a backup."
         )
     return replace(done, gone=gone)
@@ -444,7 +469,7 @@ def rebuild(
     return result
 
 
-def replace_damaged(places: Places, problem: DamagedHistory, report: Callable[[str], None]) -> None:
+def replace_damaged(paths: DataPaths, problem: DamagedHistory, report: Callable[[str], None]) -> None:
     """Make a damaged history new from all bundles, by itself; the old file is kept beside it.
 
     Raises:
@@ -452,16 +477,16 @@ def replace_damaged(places: Places, problem: DamagedHistory, report: Callable[[s
             one cannot be written.
 
     """
-    found = bundle.find(places)
+    found = bundle.find(paths)
     if not found:
         raise problem
     report(f"{problem}\nThat is done now.")
-    with file.rebuilding(places.history, keeps_old=True) as (fresh, known):
+    with file.rebuilding(paths.history, keeps_old=True) as (fresh, known):
         result, lost = _make_from(fresh, found, report, known)
         if lost or result.bad:
             what = _list_lost(lost) if lost else "the bundles above"
             raise HistoryError(
-                f"{places.history} stays as it is, damaged, for a new one would lack {what}\n"
+                f"{paths.history} stays as it is, damaged, for a new one would lack {what}\n"
                 "Restore the bundles from a backup, or do without them: knickpoint history rebuild "
                 "--drop-lost"
             )
@@ -482,14 +507,15 @@ def _list_lost(lost: Sequence[str], how: str = "is gone or cannot be read") -> s
     return f"{trials} whose bundle {how}:\n{listed}"
 
 
-def _append_each(history: History, places: Sequence[Path], report: Callable[[str], None]) -> Appended:
+def _append_each(history: History, paths: Sequence[Path], report: Callable[[str], None]) -> Appended:
     new = known = 0
     bad: list[str] = []
     changed: list[str] = []
     # Known ones are reported at once: asked one by one, a catalog that is far away would take minutes.
     digests = history.bundle_digests()
-    compared, read_whole = ({*islice(digests, most)} for most in (COMPARED_AGAIN, READ_AGAIN))
-    for place in places:
+    due = {*_find_due(digests, datetime.now(UTC).toordinal())}
+    compared, read_whole = ({*islice(digests, most), *due} for most in (COMPARED_AGAIN, READ_AGAIN))
+    for place in paths:
         name = TrialId(place.name)
         if name in digests and name not in compared:
             known += 1
@@ -516,5 +542,42 @@ def _append_each(history: History, places: Sequence[Path], report: Callable[[str
     return Appended(new=new, known=known, bad=(*bad, *changed))
 
 
-def _find_gone(history: History, places: Sequence[Path]) -> tuple[TrialId, ...]:
-    return tuple(sorted(history.bundle_digests().keys() - {TrialId(place.name) for place in places}))
+def _find_due(names: Iterable[TrialId], day: int) -> Iterator[TrialId]:
+    """Yield the trials whose bundles are read again on a day, which is counted in days."""
+    for name in names:
+        if (crc32(name.encode()) - day) % VERIFIED_WITHIN_DAYS == 0:
+            yield name
+
+
+def verify(paths: DataPaths, report: Callable[[str], None]) -> Verified:
+    """Read every bundle again, and hold it against its manifest and the history; change nothing.
+
+    Raises:
+        BundleError: the directory of bundles cannot be read.
+        HistoryError: the history cannot be opened.
+
+    """
+    found = bundle.find(paths)
+    bad: list[str] = []
+    unknown: list[TrialId] = []
+    with open_history(paths.history, read_only=True) as history:
+        digests = history.bundle_digests()
+        gone = () if read_place(paths.history) else _find_gone(history, found)
+    for count, place in enumerate(found, 1):
+        try:
+            bundle.check(place)
+            digest = bundle.digest(place)
+        except BundleError as error:
+            bad.append(str(error))
+            continue
+        appended = digests.get(TrialId(place.name))
+        if appended is None:
+            unknown.append(TrialId(place.name))
+        elif appended != digest:
+            bad.append(f"{place} is not the bundle that was appended under this id: it was replaced")
+        report(f"{count:,} of {len(found):,} bundles are read")
+    return Verified(bundles=len(found), bad=tuple(bad), unknown=tuple(unknown), gone=gone)
+
+
+def _find_gone(history: History, paths: Sequence[Path]) -> tuple[TrialId, ...]:
+    return tuple(sorted(history.bundle_digests().keys() - {TrialId(place.name) for place in paths}))

@@ -195,15 +195,15 @@ def look(place: LeasePlace) -> LeaseStatus:
     return LeaseStatus(place=place, holder=holder, seen=holder.token if holder else "")
 
 
-def break_lease(standing: LeaseStatus) -> bool:
+def break_lease(status: LeaseStatus) -> bool:
     """Remove the lease of a host in exactly this state; return whether it was still there.
 
     Raises:
         StepFailed: the host cannot be reached.
 
     """
-    request = {"ask": "break", "by": name_owner(), "token": standing.seen}
-    return bool(_ask_for_any(standing.place, request)["state"] == "free")
+    request = {"ask": "break", "by": name_owner(), "token": status.seen}
+    return bool(_ask_for_any(status.place, request)["state"] == "free")
 
 
 def _await(

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import IO, TypeAlias
 
 from perf.hosts.connections import SHARED
-from perf.local.children import environment, tie
+from perf.local.children import environment, measured_environment, tie
 from perf.model.errors import StepFailed, TimedOut, Unreachable
 
 RUN_TIMEOUT_S = 60.0
@@ -97,7 +97,7 @@ class LocalHost:
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 cwd=cwd,
-                env={**environment(), **(env or {}), MARK: pid_file},
+                env={**measured_environment(), **(env or {}), MARK: pid_file},
                 start_new_session=True,
             )
         self._children[pid_file] = child

@@ -9,7 +9,7 @@ import filelock
 from perf.history import bundle
 from perf.hosts import lease
 from perf.jobs.feasible import planned_s
-from perf.local.places import Places
+from perf.local.paths import DataPaths
 from perf.local.progress import Progress
 from perf.model.design import Deployment, Testbed
 from perf.model.errors import MeasureError
@@ -33,7 +33,7 @@ def renew_lease(deployment: Deployment) -> None:
 
 @contextmanager
 def hold(
-    places: Places, progress: Progress, testbeds: Iterable[Testbed], purpose: str
+    paths: DataPaths, progress: Progress, testbeds: Iterable[Testbed], purpose: str
 ) -> Iterator[None]:
     """Hold a data directory and all hosts of some testbeds for one job, over its whole span.
 
@@ -44,26 +44,24 @@ def hold(
             keeps doing so; or a host cannot be reached.
 
     """
-    places.data.mkdir(parents=True, exist_ok=True)
-    lock, pid_file = filelock.FileLock(places.lock, is_singleton=True), places.lock.with_suffix(".pid")
+    paths.data.mkdir(parents=True, exist_ok=True)
+    lock, pid_file = filelock.FileLock(paths.lock, is_singleton=True), paths.lock.with_suffix(".pid")
     try:
         try:
             lock.acquire(timeout=0)
         except filelock.Timeout:
             # A run that was just interrupted may still be stopping its servers.
-            progress.report(
-                f"another run measures into {places.data}; waiting up to {_LOCK_WAIT_S:g} s"
-            )
+            progress.report(f"another run measures into {paths.data}; waiting up to {_LOCK_WAIT_S:g} s")
             lock.acquire(timeout=_LOCK_WAIT_S)
     except filelock.Timeout as error:
         pid = pid_file.read_text().strip() if pid_file.exists() else "unknown"
         raise MeasureError(
-            f"another run (pid {pid}) measures into {places.data}; wait for it to end, "
+            f"another run (pid {pid}) measures into {paths.data}; wait for it to end, "
             "or give --data another directory"
         ) from error
     try:
         pid_file.write_text(f"{os.getpid()}\n")
-        bundle.remove_interrupted(places)
+        bundle.remove_interrupted(paths)
         with lease.hold(testbeds, purpose, progress.report):
             yield
     finally:

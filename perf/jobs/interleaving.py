@@ -30,7 +30,7 @@ from perf.history.store import open_history
 from perf.jobs.measuring import Fetched, Job
 from perf.jobs.plans import contents, is_done, next_id, no_plan, read_plan
 from perf.local import durable
-from perf.local.places import Places
+from perf.local.paths import DataPaths
 from perf.model.design import Deployment, Suite
 from perf.model.errors import BundleError, HistoryError
 from perf.model.identity import content_hash, named
@@ -149,7 +149,7 @@ def question_hash(pairing: Pairing, artifacts: Artifacts) -> str:
 
 
 def open_plan(
-    pairing: Pairing, artifacts: Artifacts, places: Places, now: datetime
+    pairing: Pairing, artifacts: Artifacts, paths: DataPaths, now: datetime
 ) -> tuple[ComparisonPlan, bool]:
     """Resume the newest unfinished plan of the same question, purpose and seed; else write a new one.
 
@@ -160,11 +160,11 @@ def open_plan(
 
     """
     question = question_hash(pairing, artifacts)
-    if unfinished := find_unfinished(question, pairing, places, now):
+    if unfinished := find_unfinished(question, pairing, paths, now):
         return unfinished, True
     plan = ComparisonPlan(
         # A directory without plan and result is what a killed process left, and is used.
-        id=next_id(places, "cmp-", now, (path.parent for path in places.comparisons.glob("*/*.json"))),
+        id=next_id(paths, "cmp-", now, (path.parent for path in paths.comparisons.glob("*/*.json"))),
         question_sha256=question,
         purpose=pairing.purpose,
         suite=pairing.suite,
@@ -174,12 +174,12 @@ def open_plan(
         seed=pairing.seed,
         started_at=now,
     )
-    durable.write(places.comparisons / plan.id / PLAN, _PLAN.dump_json(plan, indent=1))
+    durable.atomic_write(paths.comparisons / plan.id / PLAN, _PLAN.dump_json(plan, indent=1))
     return plan, False
 
 
 def find_unfinished(
-    question: str, pairing: Pairing, places: Places, now: datetime
+    question: str, pairing: Pairing, paths: DataPaths, now: datetime
 ) -> ComparisonPlan | None:
     """Find the newest unfinished, young plan of a question, by its hash, with this purpose and seed.
 
@@ -188,17 +188,17 @@ def find_unfinished(
 
     """
     asked = question, pairing.purpose, pairing.seed
-    for plan in reversed(read_plans(places)):
+    for plan in reversed(read_plans(paths)):
         is_same = (plan.question_sha256, plan.purpose, plan.seed) == asked
-        is_young = now - _last_sign(plan, places) < RESUMABLE_FOR
-        if is_same and is_young and not (places.comparisons / plan.id / RESULT).exists():
+        is_young = now - _last_sign(plan, paths) < RESUMABLE_FOR
+        if is_same and is_young and not (paths.comparisons / plan.id / RESULT).exists():
             return plan
     return None
 
 
-def _last_sign(plan: ComparisonPlan, places: Places) -> datetime:
+def _last_sign(plan: ComparisonPlan, paths: DataPaths) -> datetime:
     """Return when something last happened in a comparison."""
-    kept = (path.stat().st_mtime for path in places.trials.glob(f"{plan.id}.*"))
+    kept = (path.stat().st_mtime for path in paths.trials.glob(f"{plan.id}.*"))
     return max((datetime.fromtimestamp(when, UTC) for when in kept), default=plan.started_at)
 
 
@@ -212,7 +212,7 @@ def read_turn(plan: ComparisonPlan, trial: TrialId) -> tuple[int, str, SideName]
     return int(found[1]), f"{pair}{found[3]}", side
 
 
-def read_plans(places: Places) -> tuple[ComparisonPlan, ...]:
+def read_plans(paths: DataPaths) -> tuple[ComparisonPlan, ...]:
     """Read the plans of all comparisons, oldest first.
 
     Raises:
@@ -220,7 +220,7 @@ def read_plans(places: Places) -> tuple[ComparisonPlan, ...]:
 
     """
     plans = []
-    for path in places.comparisons.glob(f"*/{PLAN}"):
+    for path in paths.comparisons.glob(f"*/{PLAN}"):
         plan = read_plan(path, _PLAN, "a comparison")
         if plan.id != path.parent.name:
             raise no_plan(path, "a comparison", ["id: a plan lies in the directory of its id"])
@@ -256,8 +256,8 @@ class ComparisonRun:
             sides = tuple(one.side for one in self.opening)
             order, missing = sides + sides[::-1], _PAIRS[1:]
         broken = []
-        for pair, letters, places in missing:
-            turns = tuple(zip(letters, order[places], strict=True))
+        for pair, letters, span in missing:
+            turns = tuple(zip(letters, order[span], strict=True))
             taken: list[Taken] = []
             for letter, side in turns:
                 if taken and self._is_parted(taken[0].trial, self._name(side, block, letter)):
@@ -279,16 +279,16 @@ class ComparisonRun:
 
     def _is_parted(self, first: Trial, second: TrialId) -> bool:
         """Return whether the second trial of a pair is missing, and too late to be of the pair."""
-        if is_done(self.job.places, second):
+        if is_done(self.job.paths, second):
             return False
-        sealed_at = (self.job.places.trials / first.id).stat().st_mtime
+        sealed_at = (self.job.paths.trials / first.id).stat().st_mtime
         return datetime.now(UTC) - datetime.fromtimestamp(sealed_at, UTC) > _TOGETHER
 
     def _take_turn(self, name: SideName, block: int, letter: str) -> Trial:
         side, fetched = self.pairing.side(name), self.artifacts[name]
         trial = self._name(name, block, letter)
-        if is_done(self.job.places, trial):
-            return bundle.read(self.job.places.trials / trial)[0]
+        if is_done(self.job.paths, trial):
+            return bundle.read(self.job.paths.trials / trial)[0]
         self.job.progress.heading(f"block {block}, turn {letter}: {name}, {side.label}")
         order = Order(
             trial=trial,
@@ -322,9 +322,9 @@ def find_past_turns(
     """
     question = question_hash(pairing, artifacts)
     now = datetime.now(UTC)
-    resumed = find_unfinished(question, pairing, job.places, now)
+    resumed = find_unfinished(question, pairing, job.paths, now)
     plans = [
-        plan for plan in read_plans(job.places) if plan.question_sha256 == question and plan != resumed
+        plan for plan in read_plans(job.paths) if plan.question_sha256 == question and plan != resumed
     ]
     trials = _read_trials(job, pairing, plans)
     blocks = [
@@ -350,10 +350,10 @@ def _opens(block: Sequence[Taken], night: str, begins_at: datetime) -> bool:
     )
 
 
-def has_trials(experiment: str, version: str, places: Places) -> bool:
+def has_trials(experiment: str, version: str, paths: DataPaths) -> bool:
     """Describe by their names alone whether there may be trials of a release that took turns before."""
     endings = (f".{experiment}.{version}", f".candidate.{version}")
-    return any(path.name.endswith(endings) for path in bundle.find(places))
+    return any(path.name.endswith(endings) for path in bundle.find(paths))
 
 
 def _begin(block: Sequence[Taken]) -> tuple[datetime, TrialId]:
@@ -417,12 +417,12 @@ def _read_trials(job: Job, pairing: Pairing, plans: Sequence[ComparisonPlan]) ->
 
     Which may follows from their names alone, so that a long history is not read as a whole.
     """
-    bundled = {path.name for path in bundle.find(job.places)}
+    bundled = {path.name for path in bundle.find(job.paths)}
     names: list[str] = []
     trials: list[Trial] = []
     try:
-        if has_history(job.places):
-            with open_history(job.places.history, read_only=True) as history:
+        if has_history(job.paths):
+            with open_history(job.paths.history, read_only=True) as history:
                 versions = {pairing.side(name).version for name in SIDES}
                 kept = {each for one in versions for each in history.find_trials(version=one)}
                 names = _choose(bundled | kept, pairing, plans)
@@ -459,6 +459,6 @@ def _choose(names: Iterable[str], pairing: Pairing, plans: Sequence[ComparisonPl
 
 def _read_bundle(job: Job, name: str) -> Iterator[Trial]:
     try:
-        yield bundle.read(job.places.trials / name)[0]
+        yield bundle.read(job.paths.trials / name)[0]
     except BundleError as error:
         job.progress.report(f"not reused: {error}")

@@ -247,7 +247,7 @@ def open_backfill(job: Job, grid: Grid) -> Backfill:
 
 def _read_trials(job: Job) -> Iterator[Trial]:
     # The bundles are read, not the history: they are there at once, and none of them is missing.
-    for place in bundle.find(job.places):
+    for place in bundle.find(job.paths):
         try:
             yield bundle.read(place)[0]
         except BundleError as error:

@@ -1,4 +1,4 @@
-"""What each measuring command works with, and the one way in which a trial is ordered and told."""
+"""What each measuring command works with, and the one way in which a trial is ordered and reported."""
 
 import math
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from perf.history.place import start_of_ids
 from perf.history.store import Appended, append_all
 from perf.jobs.feasible import check_load_time
 from perf.jobs.holding import hold, renew_lease
-from perf.local.places import Places
+from perf.local.paths import DataPaths
 from perf.local.progress import Progress
 from perf.model.design import Deployment, Suite
 from perf.model.errors import HostUnfit
@@ -37,7 +37,7 @@ class Job:
     """What one measuring command works with: its configuration, its data directory, whom it tells."""
 
     catalog: Catalog
-    places: Places
+    paths: DataPaths
     progress: Progress
 
     def fetch(self, system_name: str, version: str) -> Fetched:
@@ -64,11 +64,11 @@ class Job:
         renew_lease(order.deployment)
         system = registry.load(order.deployment.experiment.system)
         try:
-            trial = run_trial(order, system, self.places, self.progress)
+            trial = run_trial(order, system, self.paths, self.progress)
         except HostUnfit as problem:
             hint = "finished trials are kept; the same command resumes here"
             raise HostUnfit(f"{problem}\n{hint}") from problem
-        self.progress.report(explain(trial, self.places))
+        self.progress.report(explain(trial, self.paths))
         return trial
 
 
@@ -79,7 +79,7 @@ def open_job(data: Path, configs: Path | None) -> Job:
         ConfigError: the configuration is wrong.
 
     """
-    return Job(load_catalog(configs or default_root()), Places(data), Progress())
+    return Job(load_catalog(configs or default_root()), DataPaths(data), Progress())
 
 
 def keep(job: Job) -> Appended:
@@ -90,7 +90,7 @@ def keep(job: Job) -> Appended:
         HistoryError: the history cannot be written.
 
     """
-    kept = append_all(job.places, job.progress.report)
+    kept = append_all(job.paths, job.progress.report)
     job.progress.report(f"history: {kept.new} trials appended, {kept.known} already there")
     return kept
 
@@ -118,7 +118,7 @@ def measure_one(job: Job, suite: Suite, experiment: str, version: str) -> Trial:
     deployment = job.catalog.resolve(suite, find_experiment(suite, experiment))
     check_load_time(deployment)
     purpose = f"a trial of {experiment} at {version}"
-    with hold(job.places, job.progress, [deployment.testbed], purpose):
+    with hold(job.paths, job.progress, [deployment.testbed], purpose):
         fetched = job.fetch(deployment.experiment.system, version)
         job.progress.heading(f"{experiment} at {version}")
         return measure_extra(job, deployment, fetched)
@@ -127,9 +127,9 @@ def measure_one(job: Job, suite: Suite, experiment: str, version: str) -> Trial:
 def measure_extra(job: Job, deployment: Deployment, fetched: Fetched) -> Trial:
     """Measure one extra trial of what was fetched; the caller holds the testbed (`hold`)."""
     now = datetime.now(UTC)
-    start = start_of_ids(job.places, "", now)
+    start = start_of_ids(job.paths, "", now)
     name = f"{start}T{now:%H%M%S}.{deployment.experiment.name}.{fetched.release.version}"
-    while (job.places.trials / name).exists():  # one that failed within a second is tried again
+    while (job.paths.trials / name).exists():  # one that failed within a second is tried again
         name += "+"
     return job.measure(order_point(name, "", deployment, fetched))
 
@@ -143,13 +143,13 @@ def describe(trial: Trial) -> str:
     return f"{name}: completed: {'; '.join(_headline(trial))}"
 
 
-def explain(trial: Trial, places: Places) -> str:
+def explain(trial: Trial, paths: DataPaths) -> str:
     """Describe how a trial ended; of one that did not complete, also the last lines of its log."""
     if trial.status is TrialStatus.COMPLETED:
         return describe(trial)
     tail = trial.log_tail.splitlines()[-_LOG_LINES:]
     shown = ["--- last lines of its log ---", *tail] if tail else []
-    return "\n".join([describe(trial), *shown, f"everything kept: {places.trials / trial.id}"])
+    return "\n".join([describe(trial), *shown, f"everything kept: {paths.trials / trial.id}"])
 
 
 def _headline(trial: Trial) -> Iterator[str]:

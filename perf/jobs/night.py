@@ -23,12 +23,13 @@ from perf.jobs.holding import hold
 from perf.jobs.measuring import Job, order_point
 from perf.jobs.plans import contents, is_done, next_id, no_plan, read_plan
 from perf.local import durable
-from perf.local.places import Places
+from perf.local.paths import DataPaths
 from perf.model.design import Deployment, Suite
-from perf.model.errors import BundleError
+from perf.model.errors import BundleError, UsageError
 from perf.model.identity import content_hash
-from perf.model.nights import Night, PlannedTrial
+from perf.model.nights import Night, PlannedTrial, is_ahead
 from perf.model.results import Trial, TrialId
+from perf.model.shown import list_some
 from perf.systems import registry
 from perf.trial.preflight import check_ahead
 
@@ -51,14 +52,14 @@ def measure_night(job: Job, suite: Suite, *, is_to_be_reported: bool = False) ->
     for deployment in deployments.values():
         check_load_time(deployment)
     testbed, progress = job.catalog.testbed(suite.testbed), job.progress
-    with hold(job.places, progress, [testbed], f"the trials of suite {suite.name}"):
+    with hold(job.paths, progress, [testbed], f"the trials of suite {suite.name}"):
         # Before the night is planned and anything is downloaded. Each trial checks again.
         for deployment in deployments.values():
-            check_ahead(deployment, registry.load(deployment.experiment.system), job.places.run)
+            check_ahead(deployment, registry.load(deployment.experiment.system), job.paths.run)
         night, is_resumed = open_night(
-            job.places, job.catalog, suite, datetime.now(UTC), is_to_be_reported=is_to_be_reported
+            job.paths, job.catalog, suite, datetime.now(UTC), is_to_be_reported=is_to_be_reported
         )
-        missing, total = find_missing(night, job.places), len(night.trials)
+        missing, total = find_missing(night, job.paths), len(night.trials)
         done = total - len(missing)
         how = f"resumed, {done} of {total} trials are done" if is_resumed else "new"
         progress.heading(f"night {night.id} of suite {night.suite}: {total} trials ({how})")
@@ -75,11 +76,11 @@ def measure_night(job: Job, suite: Suite, *, is_to_be_reported: bool = False) ->
         ]
         for place, order in enumerate(orders):
             left = [one.deployment for one in orders[place:]]
-            progress.expect(_expected_s(_read_finished(night, job.places), left))
+            progress.expect(_expected_s(_read_finished(night, job.paths), left))
             what = f"{order.deployment.experiment.name} at {order.release.version}"
             progress.heading(f"trial {done + place + 1} of {total}: {what}")
             job.measure(order)
-        return tuple(_read_finished(night, job.places))
+        return tuple(_read_finished(night, job.paths))
 
 
 def _expected_s(finished: Iterable[Trial], left: list[Deployment]) -> float:
@@ -88,21 +89,21 @@ def _expected_s(finished: Iterable[Trial], left: list[Deployment]) -> float:
     return statistics.median(taken) * len(left) if taken else sum(map(planned_s, left))
 
 
-def _read_finished(night: Night, places: Places) -> Iterator[Trial]:
+def _read_finished(night: Night, paths: DataPaths) -> Iterator[Trial]:
     for planned in night.trials:
-        if is_done(places, planned.id):
+        if is_done(paths, planned.id):
             # A damaged bundle is refused loudly when it is appended; it must not stop a night.
             with suppress(BundleError):
-                yield bundle.read(places.trials / planned.id)[0]
+                yield bundle.read(paths.trials / planned.id)[0]
 
 
-def find_missing(night: Night, places: Places) -> tuple[PlannedTrial, ...]:
+def find_missing(night: Night, paths: DataPaths) -> tuple[PlannedTrial, ...]:
     """Return the planned trials without a bundle, in order."""
-    return tuple(trial for trial in night.trials if not is_done(places, trial.id))
+    return tuple(trial for trial in night.trials if not is_done(paths, trial.id))
 
 
 def open_night(
-    places: Places, catalog: Catalog, suite: Suite, now: datetime, *, is_to_be_reported: bool = False
+    paths: DataPaths, catalog: Catalog, suite: Suite, now: datetime, *, is_to_be_reported: bool = False
 ) -> tuple[Night, bool]:
     """Resume the newest night if it is unfinished, young and of the same plan; else plan a new one.
 
@@ -111,21 +112,27 @@ def open_night(
 
     Raises:
         BundleError: a night's file is not one.
+        UsageError: a night has begun later than `now`.
 
     """
     plan = plan_hash(catalog, suite)
-    nights = read_nights(places)
+    nights = read_nights(paths)
+    if ahead := [night.id for night in nights if is_ahead(night.started_at, now)]:
+        raise UsageError(
+            f"of the nights in {paths.nights}, {len(ahead)} began later than now "
+            f"({now:%Y-%m-%d %H:%M} UTC): {', '.join(list_some(ahead, 3))}. If this clock is wrong, "
+            "set it. If it was wrong then, move their plans and bundles away, and make the history new "
+            "without them: knickpoint history rebuild --drop-lost"
+        )
     if nights:
         last = nights[-1]
         is_same = last.suite == suite.name and last.plan_sha256 == plan
-        is_open = find_missing(last, places) or (
-            is_to_be_reported and _untold(places, last.id).exists()
-        )
+        is_open = find_missing(last, paths) or (is_to_be_reported and _untold(paths, last.id).exists())
         if is_same and now - last.started_at < RESUMABLE_FOR and is_open:
             if is_to_be_reported:
-                durable.write(_untold(places, last.id), b"")
+                durable.atomic_write(_untold(paths, last.id), b"")
             return last, True
-    night_id = next_id(places, "", now, places.nights.glob("*.json"))
+    night_id = next_id(paths, "", now, paths.nights.glob("*.json"))
     night = Night(
         id=night_id,
         suite=suite.name,
@@ -135,27 +142,27 @@ def open_night(
     )
     if is_to_be_reported:
         # First, so that no plan is without it. A mark without a plan means nothing.
-        durable.write(_untold(places, night_id), b"")
-    durable.write(places.nights / f"{night_id}.json", _NIGHT.dump_json(night, indent=1))
+        durable.atomic_write(_untold(paths, night_id), b"")
+    durable.atomic_write(paths.nights / f"{night_id}.json", _NIGHT.dump_json(night, indent=1))
     return night, False
 
 
-def finish_night(places: Places, night_id: str) -> None:
+def finish_night(paths: DataPaths, night_id: str) -> None:
     """Keep on disk that a night was reported: the next one is a new night.
 
     Marks of nights before it go first: only the newest is ever resumed, so theirs would stay for good.
     """
-    for mark in places.nights.glob("*.untold"):
+    for mark in paths.nights.glob("*.untold"):
         if mark.stem != night_id:
             durable.remove(mark)
-    durable.remove(_untold(places, night_id))
+    durable.remove(_untold(paths, night_id))
 
 
-def _untold(places: Places, night_id: str) -> Path:
-    return places.nights / f"{night_id}.untold"
+def _untold(paths: DataPaths, night_id: str) -> Path:
+    return paths.nights / f"{night_id}.untold"
 
 
-def read_nights(places: Places) -> tuple[Night, ...]:
+def read_nights(paths: DataPaths) -> tuple[Night, ...]:
     """Read all nights, oldest first.
 
     Raises:
@@ -163,7 +170,7 @@ def read_nights(places: Places) -> tuple[Night, ...]:
 
     """
     nights = []
-    for path in places.nights.glob("*.json"):
+    for path in paths.nights.glob("*.json"):
         night = read_plan(path, _NIGHT, "a night")
         if night.id != path.stem:
             raise no_plan(path, "a night", ["id: a plan lies under the id of its night"])

@@ -10,7 +10,7 @@ from typing import TypeVar
 from pydantic import TypeAdapter, ValidationError
 
 from perf.history.place import start_of_ids
-from perf.local.places import Places
+from perf.local.paths import DataPaths
 from perf.local.plain_files import read_json
 from perf.model.design import Deployment, SystemConfig, Testbed, Topology, Workload
 from perf.model.errors import BundleError
@@ -48,12 +48,12 @@ def contents(deployment: Deployment) -> tuple[Topology, Testbed, Workload, Syste
     return deployment.topology, deployment.testbed, deployment.workload, deployment.config
 
 
-def is_done(places: Places, trial: str) -> bool:
+def is_done(paths: DataPaths, trial: str) -> bool:
     """Return whether a planned trial was measured, however it ended: then its bundle is sealed."""
-    return (places.trials / trial).is_dir()
+    return (paths.trials / trial).is_dir()
 
 
-def next_id(places: Places, kind: str, now: datetime, planned: Iterable[Path]) -> str:
+def next_id(paths: DataPaths, kind: str, now: datetime, planned: Iterable[Path]) -> str:
     """Return the id of a new plan: kind, day, the lab in a shared history, and the next number.
 
     `planned` are files or folders named after the ids of their plans. Bundles count too: a plan that
@@ -63,7 +63,7 @@ def next_id(places: Places, kind: str, now: datetime, planned: Iterable[Path]) -
         ConfigError: history.yaml is wrong.
 
     """
-    start = start_of_ids(places, kind, now)
+    start = start_of_ids(paths, kind, now)
     of_a_plan = re.compile(rf"{re.escape(start)}-(\d+)(?:\.|$)")
-    found = (of_a_plan.match(path.name) for path in chain(planned, places.trials.glob(f"{start}-*")))
+    found = (of_a_plan.match(path.name) for path in chain(planned, paths.trials.glob(f"{start}-*")))
     return f"{start}-{1 + max((int(one[1]) for one in found if one), default=0)}"

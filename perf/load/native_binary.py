@@ -9,7 +9,7 @@ import os
 import sys
 from pathlib import Path
 
-from perf.local.places import cache_dir
+from perf.local.paths import cache_dir
 from perf.local.progress import note
 from perf.model.errors import UsageError
 

@@ -1,13 +1,26 @@
-"""Child processes: they do not outlive a killed Knickpoint, and get no password of a database."""
+"""Child processes: they do not outlive a killed Knickpoint, and get no secret of it."""
 
 import ctypes
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from fnmatch import fnmatchcase
 
 from perf.model.access import VARIABLES_BEGIN
 
+_SECRETS = (
+    f"{VARIABLES_BEGIN}*",
+    *("KNICKPOINT_WEBHOOK_URL", "KNICKPOINT_GITHUB_TOKEN"),
+    *("GITHUB_TOKEN", "GH_TOKEN", "ACTIONS_*TOKEN"),
+    *("PGPASSWORD", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"),
+)
+"""What no program has to know that Knickpoint runs."""
+_MEASURED = (
+    *("PATH", "HOME", "USER", "LOGNAME", "SHELL", "TMPDIR"),
+    *("LANG", "LANGUAGE", "LC_*", "TZ"),
+    *("LD_LIBRARY_PATH", "JAVA_HOME", "PYTHON*"),
+)
 # PR_SET_PDEATHSIG is 1. The parent is compared to close the race at the start. A signal that the parent
 # holds back just now must not be held back in the child for good.
 _DIE_WITH_PARENT = (
@@ -37,8 +50,18 @@ def end_with_parent(parent: int) -> None:
 
 
 def environment() -> dict[str, str]:
-    """Return this process's environment without passwords of databases: what every child gets.
+    """Return this process's environment without the secrets of Knickpoint: what each program gets."""
+    return {name: value for name, value in os.environ.items() if not _is_any(name, _SECRETS)}
 
-    An engine that logs in gets its own one beside it.
+
+def measured_environment() -> dict[str, str]:
+    """Return what of this process's environment servers and engines get.
+
+    A list of what they may have, so that neither a secret nor an option of the caller's shell (as
+    JAVA_TOOL_OPTIONS) is part of what is measured. An engine that logs in gets its password beside it.
     """
-    return {name: value for name, value in os.environ.items() if not name.startswith(VARIABLES_BEGIN)}
+    return {name: value for name, value in environment().items() if _is_any(name, _MEASURED)}
+
+
+def _is_any(name: str, patterns: Iterable[str]) -> bool:
+    return any(fnmatchcase(name, one) for one in patterns)

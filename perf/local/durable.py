@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO
 
 
-def write(path: Path, content: bytes) -> None:
+def atomic_write(path: Path, content: bytes) -> None:
     """Put a file in place in one step, with the directories above it; on the disk when this returns.
 
     Of several processes at once, one does so after the other.

@@ -79,7 +79,7 @@ class HistoryError(KnickpointError):
 
 
 class DamagedHistory(HistoryError):  # noqa: N818  a claim about the file
-    """The history file is there, and is none any more; only a rebuild mends that."""
+    """The history file is there, and is none any more; only a rebuild repairs that."""
 
 
 class BundleError(KnickpointError):

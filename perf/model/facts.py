@@ -18,6 +18,9 @@ BOOT_ID = "boot_id"
 
 MEMORY_KB = "memory_kb"
 
+METHOD = "method:"
+"""How facts begin that are digests of what Knickpoint itself runs and writes when it measures."""
+
 THERMAL_THROTTLE_COUNT = "thermal_throttle_count"
 
 TUNING, TUNING_UNAVAILABLE = "tuning", "tuning_unavailable"

@@ -1,10 +1,13 @@
 """The plan of a night as a value; its files are kept by `perf.jobs.night`."""
 
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 
 from pydantic import AwareDatetime
 
 from perf.model.scalars import STRICT, SafeId
+
+_CLOCKS_DIFFER = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,3 +30,8 @@ class Night:
     plan_sha256: str
     started_at: AwareDatetime
     trials: tuple[PlannedTrial, ...]
+
+
+def is_ahead(moment: datetime, now: datetime) -> bool:
+    """Return whether a moment is still to come, by more than clocks of labs may differ."""
+    return moment - now > _CLOCKS_DIFFER

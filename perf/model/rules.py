@@ -92,7 +92,7 @@ class TriageState(StrEnum):
     EXPECTED = "expected"
     """Real and meant: the price of a feature, or a gain that was planned."""
     FIXED = "fixed"
-    """Mended in the release `fixed_in`; the same movement there or later is news again."""
+    """Fixed in the release `fixed_in`; the same movement there or later is news again."""
     TESTBED = "testbed"
     """Made by the hosts or their configuration, not by the database."""
     IGNORED = "ignored"

@@ -22,7 +22,7 @@ from typing import Protocol
 
 from filelock import FileLock
 
-from perf.local.places import cache_dir
+from perf.local.paths import cache_dir
 from perf.model.errors import ReleaseError, UsageError
 from perf.model.results import Artifact, Release, Source
 from perf.releases import downloads, maven
@@ -85,7 +85,7 @@ def fetch(
 ) -> Artifact:
     """Return the release's artifact: a verified copy in the cache, or the first origin that has it.
 
-    A local copy that `copy_variable` names is the only origin. `tell` hears of progress.
+    A local copy that `copy_variable` names is the only origin. `report` hears of progress.
 
     Raises:
         ReleaseError: no origin has it, what an origin gave does not match its checksum, or the cache

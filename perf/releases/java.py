@@ -17,7 +17,7 @@ from filelock import FileLock
 from perf.hosts.remote import LocalHost, Remote, run_repeatable
 from perf.local import durable
 from perf.local.children import environment
-from perf.local.places import cache_dir
+from perf.local.paths import cache_dir
 from perf.model.errors import HostUnfit, KnickpointError, StepFailed
 from perf.model.shown import printable
 

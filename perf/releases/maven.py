@@ -15,7 +15,7 @@ from filelock import FileLock
 
 from perf.local import durable
 from perf.local.children import environment
-from perf.local.places import cache_dir
+from perf.local.paths import cache_dir
 from perf.model.errors import HostUnfit, ReleaseError
 from perf.releases.downloads import OriginUnreachable, verify
 from perf.releases.java import find_java

@@ -216,7 +216,7 @@ def open_session(system: System, target: Target, records: Records) -> AbstractCo
 
 
 @runtime_checkable
-class StandsIn(Protocol):
+class FakeSystem(Protocol):
     """A part of Knickpoint that it is tested with: no database, and not listed as one."""
 
     loses_rows: ClassVar[str]

@@ -4,7 +4,7 @@ import importlib
 from importlib.resources import files
 
 from perf.model.errors import UsageError
-from perf.systems.contract import StandsIn, System
+from perf.systems.contract import FakeSystem, System
 
 
 def names() -> tuple[str, ...]:
@@ -20,7 +20,7 @@ def databases() -> tuple[str, ...]:
         UsageError: the driver of one is not installed.
 
     """
-    return tuple(name for name in names() if not isinstance(load(name), StandsIn))
+    return tuple(name for name in names() if not isinstance(load(name), FakeSystem))
 
 
 def load(name: str) -> System:

@@ -18,11 +18,11 @@ from perf.systems.conformance.check import CheckResult, Skipped, find_out, requi
 from perf.systems.conformance.models import Model, list_models
 from perf.systems.contract import (
     BootstrapsOnce,
+    FakeSystem,
     KnowsVersion,
     Node,
     ReportsTelemetry,
     Settles,
-    StandsIn,
     Target,
 )
 from perf.trial.servers import POLL_S, Servers
@@ -213,7 +213,7 @@ class Conformance:
         return ", ".join(map(str, sorted(ports)))
 
     def _keep_over_restart(self) -> str:
-        if isinstance(self.servers.system, StandsIn):
+        if isinstance(self.servers.system, FakeSystem):
             raise Skipped(self.servers.system.forgets)
         self.servers.start()
         for model in list_models(self.servers.system):

@@ -19,7 +19,7 @@ from perf.hosts.lease import find_lost
 from perf.hosts.testbed import price_per_hour_usd
 from perf.hosts.tuning.readiness import prove
 from perf.load.programs import read_engine_facts
-from perf.local.places import Places
+from perf.local.paths import DataPaths
 from perf.local.progress import Progress
 from perf.model.design import Deployment, EngineName
 from perf.model.errors import ConfigError, StepFailed
@@ -41,6 +41,7 @@ from perf.systems.contract import Cluster, ReportsFacts, System, name_profile
 from perf.trial import placement
 from perf.trial.data_size import find_fitting_data
 from perf.trial.measurement import LoadFindings, diagnose, judge, measure, summarize_load
+from perf.trial.method import read_method
 from perf.trial.preflight import (
     check_access,
     check_fitness,
@@ -94,7 +95,7 @@ class Draft:
             self.status = TrialStatus.INVALID
 
 
-def run_trial(order: Order, system: System, places: Places, progress: Progress) -> Trial:
+def run_trial(order: Order, system: System, paths: DataPaths, progress: Progress) -> Trial:
     """Measure one trial and seal its bundle.
 
     Raises:
@@ -103,13 +104,13 @@ def run_trial(order: Order, system: System, places: Places, progress: Progress) 
 
     """
     deployment = order.deployment
-    cluster = placement.place(deployment, order.release, order.artifact, places.run)
+    cluster = placement.place(deployment, order.release, order.artifact, paths.run)
     servers = Servers(system, cluster, progress)
     started_at, started_s = datetime.now(UTC), time.monotonic()
     end_leftovers(cluster, progress)
     check_fitness(deployment, system, cluster.nodes, cluster.clients)
-    proven = prove(deployment, name_profile(system, order.release), places.run, progress.report)
-    staged = bundle.stage(places, order.trial)
+    proven = prove(deployment, name_profile(system, order.release), paths.run, progress.report)
+    staged = bundle.stage(paths, order.trial)
     bundle.write_settings(staged, deployment)
     draft = Draft()
     try:
@@ -172,8 +173,10 @@ def read_environment(cluster: Cluster, engine: EngineName) -> tuple[Fact, ...]:
 
 
 def _read_facts(system: System, cluster: Cluster) -> tuple[Fact, ...]:
-    """Read the facts that only the system knows, where it reports any."""
-    return system.facts(cluster) if isinstance(system, ReportsFacts) else ()
+    """Read the method, and the facts that only the system knows, where it reports any."""
+    return read_method(system.name) + (
+        system.facts(cluster) if isinstance(system, ReportsFacts) else ()
+    )
 
 
 def _state_price(cluster: Cluster) -> tuple[Fact, ...]:

@@ -3,7 +3,7 @@
 The address is a secret, since whoever has it can write: it comes from the environment, and no error, no
 log line and no file holds it. A 429 or a failure of the server is tried again after a pause; so is a
 connection that was never made. Where the answer to a message broke off, it may have been taken: it
-counts as not told, and the next run tells it again rather than never.
+counts as not sent, and the next run sends it again rather than never.
 """
 
 import logging

@@ -1,4 +1,4 @@
-"""GitHub: the runs of one workflow, and which of them told a night. An edge, over PyGithub."""
+"""GitHub: the runs of one workflow, and which of them reported a night. An edge, over PyGithub."""
 
 from collections.abc import Sequence
 from itertools import islice
@@ -12,7 +12,7 @@ from reports.notifications.night_watch import EVENT, NIGHT, NightRun, ReportedNi
 _READING = "the token needs `actions: read`"
 _MOST_RUNS = 50
 _TELLS = frozenset({"success", "failure"})
-"""How a run may end that told a night: a regression fails it."""
+"""How a run may end that reported a night: a regression fails it."""
 _HINTS = ErrorHints(missing="check --repo and --workflow", refused="check --repo and --workflow")
 
 

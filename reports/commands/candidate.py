@@ -28,11 +28,18 @@ from analysis.orchestration.comparing import cut
 from perf.commands.options import data_option, spell_command
 from perf.config.catalog import Catalog
 from perf.config.difference import ConfigDifference, compare_catalogs
-from perf.config.revisions import SHORT, RevisionRange, find_repository, find_span, load_revisions
+from perf.config.revisions import (
+    SHORT,
+    RevisionRange,
+    find_repository,
+    find_span,
+    load_base_tip,
+    load_revisions,
+)
 from perf.history.store import open_history
 from perf.jobs.measuring import Job, keep
 from perf.local import durable
-from perf.local.places import Places
+from perf.local.paths import DataPaths
 from perf.local.plain_files import read_plain
 from perf.local.progress import Progress
 from perf.model.errors import BundleError, HistoryError, InputError, UsageError
@@ -114,8 +121,7 @@ def candidate(
     2 wrong usage, or a configuration is wrong at a revision, 3 something could not be measured.
     """  # noqa: D301  \b is click's mark for "do not re-wrap"
     span, before, found = _compare_revisions(base, head, configs, testbed, suites)
-    plan = plan_candidate(found, span, release)
-    # By base's rules: a change must not loosen those that judge it.
+    plan = plan_candidate(found, span, before.testbed(testbed), release)
     allowed = share_out(plan, before.detection, trials, minutes)
     for line in describe_plan(plan, allowed, testbed):
         click.echo(line)
@@ -131,9 +137,9 @@ def candidate(
         attributes=attribute,
         reported=_find_reported(target),
         # Revisions by hash: branches move.
-        reproduce=spell_command(context, _OF_THE_PLACE, base=span.merge_base, head=span.head_tip),
+        reproduce=spell_command(context, _OF_THE_PLACE, base=span.base_tip, head=span.head_tip),
     )
-    content = _measure(Job(before, Places(data), Progress()), plan, run)
+    content = _measure(Job(before, DataPaths(data), Progress()), plan, run)
     save(content)
     for line in describe_content(content):
         click.echo(line)
@@ -146,7 +152,9 @@ def _compare_revisions(
 ) -> tuple[RevisionRange, Catalog, ConfigDifference]:
     """Return the revisions, the configuration at base, and what differs.
 
-    A head that base contains is refused: that nothing differs would look like a success.
+    Testbeds and rules are those of base's tip: a change must not loosen those that judge it, nor choose
+    an older commit that had looser ones. A head that base contains is refused: that nothing differs
+    would look like a success.
     """
     repository = find_repository(Path())
     span = find_span(repository, base, head)
@@ -156,7 +164,10 @@ def _compare_revisions(
             " the commit that is to go there"
         )
     before, after = load_revisions(repository, span, configs)
-    return span, before, compare_catalogs(before, after, testbed=testbed, suites=suites)
+    found = compare_catalogs(before, after, testbed=testbed, suites=suites)
+    today = load_base_tip(repository, span, configs)
+    rules = replace(before, testbeds=today.testbeds, detection=today.detection)
+    return span, rules, found
 
 
 def _exit_code(content: ComparisonFile) -> int:
@@ -172,7 +183,7 @@ def _measure(job: Job, plan: CandidatePlan, run: Callable[[Job], ComparisonFile]
         return record_candidate(plan)
     try:
         # A history that cannot be used must be known before hours of measuring, not after them.
-        with open_history(job.places.history):
+        with open_history(job.paths.history):
             pass
     except HistoryError as error:
         return record_candidate(plan, [str(error)])
@@ -189,7 +200,7 @@ def _measure(job: Job, plan: CandidatePlan, run: Callable[[Job], ComparisonFile]
 
 
 def _find_reported(target: Path) -> frozenset[str]:
-    """Return the comparisons that the last run told of; none if it lacked something: it is resumed."""
+    """Return the comparisons that the last run reported; none if it lacked something: it is resumed."""
     path = target / COMPARISON
     try:
         content = read_comparisons(read_plain(path, MOST_BYTES), path)
@@ -201,8 +212,10 @@ def _find_reported(target: Path) -> frozenset[str]:
 
 def write_content(target: Path, content: ComparisonFile, *, site_url: str) -> None:
     """Write both files, each in one step."""
-    durable.write(target / COMPARISON, write_comparisons(content))
-    durable.write(target / COMMENT, f"{render_comment(content, site_url=site_url).rstrip()}\n".encode())
+    durable.atomic_write(target / COMPARISON, write_comparisons(content))
+    durable.atomic_write(
+        target / COMMENT, f"{render_comment(content, site_url=site_url).rstrip()}\n".encode()
+    )
 
 
 def describe_plan(plan: CandidatePlan, allowed: Allowance, testbed: str) -> Iterator[str]:

@@ -10,7 +10,7 @@ import click
 from analysis.judging.description import say_judgement
 from perf.config.catalog import load_catalog
 from perf.history.store import append_all, open_history
-from perf.local.places import Places
+from perf.local.paths import DataPaths
 from reports.pages.whole_site import write_report
 from reports.site.context import JudgedHistory, judge_state
 from reports.site.writing import check_target
@@ -65,12 +65,12 @@ def build_site(shipped: Path, out: Path) -> tuple[JudgedHistory, Path]:
     """
     check_target(out)
     with tempfile.TemporaryDirectory(prefix="knickpoint-demo-") as aside:
-        places, catalog = Places(Path(aside)), load_catalog(shipped / "configs")
+        paths, catalog = DataPaths(Path(aside)), load_catalog(shipped / "configs")
         with tarfile.open(shipped / "trials.tar.xz") as archive:
-            archive.extractall(places.data, filter="data")
-        append_all(places, lambda _: None)
-        with open_history(places.history, read_only=True) as history:
+            archive.extractall(paths.data, filter="data")
+        append_all(paths, lambda _: None)
+        with open_history(paths.history, read_only=True) as history:
             now = max(head.finished_at for head in history.heads())
-        judged = judge_state(places, catalog, now.date())
-        index = write_report(places, catalog, now, output=out, judged=judged, is_recording=True)
+        judged = judge_state(paths, catalog, now.date())
+        index = write_report(paths, catalog, now, output=out, judged=judged, is_recording=True)
     return judged, index

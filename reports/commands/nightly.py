@@ -24,6 +24,7 @@ from reports.commands.options import site_url_option
 from reports.commands.report import SITE_URL_HELP
 from reports.pages.whole_site import write_report
 from reports.site.context import JudgedHistory, judge_state
+from reports.site.writing import check_target
 from reports.wording.incidents import list_news
 
 REGRESSION_FOUND = 1
@@ -57,30 +58,31 @@ def nightly(suite_name: str, data: Path, configs: Path | None, site_url: str) ->
     night failed or was invalid, a bundle was refused, or a change could not be measured again.
     """  # noqa: D301  \b is click's mark for "do not re-wrap"
     job = open_job(data, configs)
-    catalog, places, suite = job.catalog, job.places, job.catalog.suite(suite_name)
+    catalog, paths, suite = job.catalog, job.paths, job.catalog.suite(suite_name)
     # What cannot be used must be known before an hour of measuring, not after it.
     try:
-        with open_history(places.history):
+        with open_history(paths.history):
             pass
     except DamagedHistory as damaged:
-        replace_damaged(places, damaged, job.progress.report)
-    read_results(places)
+        replace_damaged(paths, damaged, job.progress.report)
+    read_results(paths)
+    check_target(paths.site)
     bad: dict[str, None] = {}
     testbed = catalog.testbed(suite.testbed)
     # From the first trial until all is reported: nobody else measures beside a report, which takes all
     # cores, nor takes a night that is just being reported for one to be resumed.
-    with hold(places, job.progress, [testbed], f"the nightly of suite {suite_name}"):
+    with hold(paths, job.progress, [testbed], f"the nightly of suite {suite_name}"):
         done = _measure(job, suite, bad)
         judged, trials = done.judged, done.trials
         judgement = judged.judgement
         index = write_report(
-            places, catalog, datetime.now(UTC), judged=judged, summarizes=True, site_url=site_url
+            paths, catalog, datetime.now(UTC), judged=judged, summarizes=True, site_url=site_url
         )
         _report(done)
         click.echo(f"Site:    {index}")
         for problem in bad:
             click.echo(f"A bundle was refused: {problem}", err=True)
-        finish_night(places, done.night)
+        finish_night(paths, done.night)
     context = click.get_current_context()
     if judgement.outcome is Outcome.REGRESSED:
         context.exit(REGRESSION_FOUND)
@@ -106,7 +108,7 @@ def _measure(job: Job, suite: Suite, bad: dict[str, None]) -> _Night:
     It is judged again only where something was measured since.
     """
     trials = measure_night(job, suite, is_to_be_reported=True)
-    night = read_nights(job.places)[-1]
+    night = read_nights(job.paths)[-1]
     tonight = CurrentNight(job=job, suite=suite, night=night, trials=trials)
     releases, compared = compare_releases(tonight)
     judged = _keep_and_judge(job, bad)
@@ -133,12 +135,12 @@ def _keep_and_judge(job: Job, bad: dict[str, None]) -> JudgedHistory:
 
     def attempt() -> JudgedHistory:
         bad.update(dict.fromkeys(keep(job).bad))
-        return judge_state(job.places, job.catalog, datetime.now(UTC).date())
+        return judge_state(job.paths, job.catalog, datetime.now(UTC).date())
 
     try:
         judged = attempt()
     except DamagedHistory as problem:
-        replace_damaged(job.places, problem, progress.report)
+        replace_damaged(job.paths, problem, progress.report)
         judged = attempt()
     progress.report(f"judged {len(judged.judgement.series)} series")
     return judged

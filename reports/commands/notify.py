@@ -13,7 +13,7 @@ import click
 from perf.commands.options import configs_option, data_option
 from perf.config.catalog import default_root, load_catalog
 from perf.local import durable
-from perf.local.places import Places
+from perf.local.paths import DataPaths
 from perf.model.errors import HistoryError, UsageError
 from reports.clients.issues import GitHubIssues, describe_change
 from reports.clients.webhook import Webhook, read_address
@@ -135,18 +135,18 @@ def notify(
     # What cannot work must be known before anything is reported.
     address = read_address(os.environ) if to_webhook and not dry_run else ""
     access = (read_access if dry_run else find_access)(api_url, author) if repo else None
-    places = Places(data)
+    paths = DataPaths(data)
     if notices:  # judged by another machine
         found = read_notifications(notices)
         news = _News(notices=found.notices, find_known=lambda: found.known, site_url=site_url)
     else:
-        news = _read_news(places, configs or default_root(), site_url)
+        news = _read_news(paths, configs or default_root(), site_url)
     if save:
-        durable.write(save, write_notifications(news.notices, news.find_known()))
+        durable.atomic_write(save, write_notifications(news.notices, news.find_known()))
         click.echo(f"{len(news.notices)} to send: {save}")
     tasks: list[Callable[[], None]] = []
     if to_webhook:
-        tasks.append(lambda: _describe_channel(places, news, address, is_dry=dry_run))
+        tasks.append(lambda: _describe_channel(paths, news, address, is_dry=dry_run))
     if repo:
         issues = GitHubIssues(access, repo) if access else None
         tasks.append(lambda: _describe_issues(issues, news, scope, is_dry=dry_run))
@@ -160,13 +160,13 @@ def _check_whom(*, to_webhook: bool, repo: str, save: Path | None, notices: Path
         raise UsageError("--notices goes with --github-issues alone: the channel needs a history")
 
 
-def _read_news(places: Places, configs_root: Path, site_url: str) -> _News:
+def _read_news(paths: DataPaths, configs_root: Path, site_url: str) -> _News:
     """Judge the history. Raise HistoryError where there is nothing to report."""
-    judged = judge_state(places, load_catalog(configs_root), datetime.now(UTC).date())
+    judged = judge_state(paths, load_catalog(configs_root), datetime.now(UTC).date())
     series = [one.series for one in judged.judgement.series]
     if not series:
         raise HistoryError(
-            f"{places.history} holds no series that is judged, so there is nothing to send; is --data"
+            f"{paths.history} holds no series that is judged, so there is nothing to send; is --data"
             " the right directory?"
         )
     return _News(
@@ -180,20 +180,20 @@ def _read_news(places: Places, configs_root: Path, site_url: str) -> _News:
     )
 
 
-def _describe_channel(places: Places, news: _News, address: str, *, is_dry: bool) -> None:
+def _describe_channel(paths: DataPaths, news: _News, address: str, *, is_dry: bool) -> None:
     def plan(sent_log: SentLog) -> tuple[SentLogUpdate, ...]:
         found = plan_events(news.notices, sent_log.sent, news.find_known)
         _say_unknown(found.unknown)
         return found.updates
 
     if is_dry:
-        batches = _in_batches(plan(SentLog(places.sent_log)))
+        batches = _in_batches(plan(SentLog(paths.sent_log)))
         for batch in batches:
             click.echo(json.dumps(_render(batch, news.site_url), indent=2, ensure_ascii=False))
         click.echo(f"would have sent {len(batches)} to the channel", err=True)
         return
     webhook = Webhook(address)
-    with open_sent_log(places.sent_log) as sent_log:
+    with open_sent_log(paths.sent_log) as sent_log:
         updates = plan(sent_log)
         sent_log.write(*(one for one in updates if one.event is None))
         batches = _in_batches(updates)

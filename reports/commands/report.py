@@ -8,7 +8,7 @@ import click
 from perf.commands.options import configs_option, data_option
 from perf.config.catalog import default_root, load_catalog
 from perf.history.place import has_history
-from perf.local.places import Places
+from perf.local.paths import DataPaths
 from reports.commands.options import site_url_option
 from reports.pages.whole_site import write_experiment, write_report
 
@@ -50,13 +50,13 @@ def report(
     Exit code 0 even if a series regressed; `knickpoint detect` returns 1 then.
     """
     catalog = load_catalog(configs or default_root())
-    places = Places(data)
+    paths = DataPaths(data)
     if experiment is not None:
-        click.echo(write_experiment(places, catalog, datetime.now(UTC), experiment, output))
+        click.echo(write_experiment(paths, catalog, datetime.now(UTC), experiment, output))
         return
     index = write_report(
-        places, catalog, datetime.now(UTC), output=output, summarizes=True, site_url=site_url
+        paths, catalog, datetime.now(UTC), output=output, summarizes=True, site_url=site_url
     )
-    if not has_history(places):
-        click.echo(f"There is no history at {places.history}; the site says how to begin.", err=True)
+    if not has_history(paths):
+        click.echo(f"There is no history at {paths.history}; the site says how to begin.", err=True)
     click.echo(index)

@@ -1,6 +1,6 @@
 """Events: what of each incident is to be reported now, given what was reported before. Pure.
 
-An incident is reported when it first shows, when it is confirmed, when it is mended and when it is
+An incident is reported when it first shows, when it is confirmed, when it is resolved and when it is
 withdrawn; and again where it comes back after one of the last two. Nothing else is an event: what
 somebody decides in triage.yaml needs no message, and what was confirmed does not become new again
 because one night doubts it.
@@ -19,7 +19,7 @@ class EventKind(StrEnum):
 
     NEW = "new"
     CONFIRMED = "confirmed"
-    MENDED = "mended"
+    RESOLVED = "mended"
     WITHDRAWN = "withdrawn"
 
 
@@ -34,7 +34,7 @@ class ReportedIncident:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IncidentEvent:
-    """One thing to tell of an incident. `notice` is None where the judgement no longer knows of it."""
+    """What happened to an incident. `notice` is None where the judgement no longer knows of it."""
 
     kind: EventKind
     title: str
@@ -45,7 +45,7 @@ class IncidentEvent:
 class SentLogUpdate:
     """What to write down of an incident, once its event has been reported; None: that is at once.
 
-    `before` is the name under which it was told so far, empty if it was not.
+    `before` is the name under which it was reported so far, empty if it was not.
     """
 
     name: str
@@ -119,8 +119,8 @@ def _find_kind(standing: NotificationStatus, last: NotificationStatus | None) ->
             return EventKind.NEW
         case NotificationStatus.CONFIRMED:
             return EventKind.CONFIRMED
-        case NotificationStatus.MENDED:
-            return EventKind.MENDED if was_open else None
+        case NotificationStatus.RESOLVED:
+            return EventKind.RESOLVED if was_open else None
         case NotificationStatus.WITHDRAWN | NotificationStatus.CLEARED:
             return EventKind.WITHDRAWN if was_open else None
         case NotificationStatus.DECIDED:

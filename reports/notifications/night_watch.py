@@ -1,8 +1,8 @@
 """Is there a fresh night, and if not, what stands in its way? From the runs of a workflow. Pure.
 
 A night is there once its run kept an artifact `night-…`: the workflow does so only when the night was
-told to its end, whether or not it found a regression. How the run ended says less: a regression fails
-it, and a run that measured nothing may be seen in its log alone.
+reported to its end, whether or not it found a regression. How the run ended says less: a regression
+fails it, and a run that measured nothing may be seen in its log alone.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""What is told of an incident elsewhere than on the site: a notice, in words and with its times."""
+"""What is reported of an incident elsewhere than on the site: a notice, in words and with its times."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -47,7 +47,7 @@ class NotificationStatus(StrEnum):
 
     PROVISIONAL = "provisional"
     CONFIRMED = "confirmed"
-    MENDED = "mended"
+    RESOLVED = "mended"
     DECIDED = "decided"
     """Triaged: expected, fixed, of the testbed or ignored."""
     CLEARED = "cleared"
@@ -64,7 +64,7 @@ class NotificationStatus(StrEnum):
 STANDING_BADGES = {
     NotificationStatus.PROVISIONAL: Badge(kind="unsure", symbol="?", word="Suspected"),
     NotificationStatus.CONFIRMED: Badge(kind="calm", symbol="●", word="Confirmed"),
-    NotificationStatus.MENDED: Badge(kind="good", symbol="✓", word="Resolved"),
+    NotificationStatus.RESOLVED: Badge(kind="good", symbol="✓", word="Resolved"),
     NotificationStatus.DECIDED: Badge(kind="calm", symbol="✎", word="Decided"),
     NotificationStatus.CLEARED: Badge(kind="calm", symbol="○", word="Nothing to look at"),
     NotificationStatus.WITHDRAWN: Badge(kind="faded", symbol="↶", word="Retracted"),
@@ -74,7 +74,7 @@ GONE = f"It is no longer seen: {_UNSEEN}"
 _ADVICE = {
     NotificationStatus.PROVISIONAL: "Not certain yet: nothing has to be fixed before it is confirmed.",
     NotificationStatus.CONFIRMED: "Find the cause, or write down a decision.",
-    NotificationStatus.MENDED: "Nothing to do: the level came back.",
+    NotificationStatus.RESOLVED: "Nothing to do: the level came back.",
     NotificationStatus.DECIDED: "Nothing to do: somebody has decided about it.",
     NotificationStatus.CLEARED: "Nothing to do.",
     NotificationStatus.WITHDRAWN: f"Nothing to do: {_UNSEEN}",
@@ -164,12 +164,12 @@ def stand(incident: Incident) -> NotificationStatus:
     """Describe how an incident stands. What is acknowledged goes on being looked at."""
     entry = incident.triage
     is_acknowledged = entry is not None and entry.state is TriageState.ACKNOWLEDGED
-    if incident.is_news or (is_acknowledged and not incident.mended_by):
+    if incident.is_news or (is_acknowledged and not incident.fixed_by):
         is_confirmed = incident.lead.state is ChangeState.CONFIRMED
         return NotificationStatus.CONFIRMED if is_confirmed else NotificationStatus.PROVISIONAL
     if entry is not None and not is_acknowledged:
         return NotificationStatus.DECIDED
-    return NotificationStatus.MENDED if incident.mended_by else NotificationStatus.CLEARED
+    return NotificationStatus.RESOLVED if incident.fixed_by else NotificationStatus.CLEARED
 
 
 def _view(
@@ -207,12 +207,12 @@ def _describe_steps(incident: Incident, own: JudgedSeries) -> Iterator[StepOfSto
     for change, reply in incident.replies:
         if change == lead:
             yield StepOfStory(at=reply.answer.finished_at, text=sentence(say_reply(reply)))
-    for mend in incident.mended_by:
-        point = mend.first_after
+    for fix in incident.fixed_by:
+        point = fix.first_after
         yield StepOfStory(
             at=point.started_at,
-            text=f"{OUTCOME_BADGES[mend.outcome].word} {percent(mend.relative_change)}:"
-            f" {series_words(mend.series.key)}, {point.release.version}, {name_night(point)}",
+            text=f"{OUTCOME_BADGES[fix.outcome].word} {percent(fix.relative_change)}:"
+            f" {series_words(fix.series.key)}, {point.release.version}, {name_night(point)}",
         )
 
 
@@ -232,7 +232,7 @@ def _describe_alert(alert: Alert, series: Series) -> Iterator[StepOfStory]:
     for number, reported in (
         (alert.provisional_at, "Reported as suspected"),
         (alert.confirmed_at, "Reported as confirmed"),
-        (alert.withdrawn_at, "Withdrawn"),
+        (alert.withdrawn_at, "Retracted"),
     ):
         if number is not None and not may_be_older(series, number):
             times = [one.started_at for one in series.points.occasions if one.night == nights[number]]

@@ -51,7 +51,7 @@ class SentLog:
 
     @property
     def sent(self) -> Mapping[str, ReportedIncident]:
-        """What was told so far."""
+        """What was sent so far."""
         return self._sent
 
     def write(self, *updates: SentLogUpdate) -> None:
@@ -99,4 +99,4 @@ def _read(path: Path) -> Mapping[str, ReportedIncident]:
 
 def _write(path: Path, sent: Mapping[str, ReportedIncident]) -> None:
     content = _FILE.dump_json(_SentLogFile(format=1, incidents=dict(sorted(sent.items()))), indent=1)
-    durable.write(path, content + b"\n")
+    durable.atomic_write(path, content + b"\n")

@@ -31,7 +31,7 @@ _ESCAPES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 _WORDS = {
     EventKind.NEW: "New",
     EventKind.CONFIRMED: "Confirmed",
-    EventKind.MENDED: "Resolved",
+    EventKind.RESOLVED: "Resolved",
     EventKind.WITHDRAWN: "Retracted",
 }
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import ModuleType
 
 from perf.config.catalog import Catalog
-from perf.local.places import Places
+from perf.local.paths import DataPaths
 from perf.model.errors import UsageError
 from reports.notifications.step_summary import append_step_summary
 from reports.pages.feeds.page import list_attention
@@ -35,7 +35,7 @@ def _find_kinds() -> tuple[ModuleType, ...]:
 
 
 def write_report(
-    places: Places,
+    paths: DataPaths,
     catalog: Catalog,
     now: datetime,
     *,
@@ -57,10 +57,10 @@ def write_report(
         UsageError: `output` holds something that is not a site, or another report keeps writing it.
 
     """
-    target = output or places.site
+    target = output or paths.site
     with held(target), explained(target):
         context = read_context(
-            places,
+            paths,
             catalog,
             now,
             target,
@@ -75,7 +75,7 @@ def write_report(
 
 
 def write_experiment(
-    places: Places, catalog: Catalog, now: datetime, experiment: str, output: Path | None
+    paths: DataPaths, catalog: Catalog, now: datetime, experiment: str, output: Path | None
 ) -> Path:
     """Write one experiment as one HTML file; return its path.
 
@@ -88,6 +88,6 @@ def write_experiment(
     if output is None:
         raise UsageError("--single-file needs the name of its file: --output FILE.html")
     check_target_file(output)
-    context = read_context(places, catalog, now, output, links_bundles=False)
+    context = read_context(paths, catalog, now, output, links_bundles=False)
     write_single_file(context, experiment, output)
     return output

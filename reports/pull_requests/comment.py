@@ -132,7 +132,7 @@ def _length(text: str) -> int:
 
 
 def _parts(content: ComparisonFile, reported: Summary, site: str) -> Iterator[CommentPart]:
-    """Yield the parts, what must be seen first; `told` is what the verdict says already."""
+    """Yield the parts, what must be seen first; `reported` is what the verdict says already."""
     results = sorted(content.comparisons, key=lambda one: WORST_FIRST.index(one.outcome))
     yield from _alarms(content, results, reported.detail)
     yield from _table(content, results, site, is_trusted=True)
@@ -192,7 +192,7 @@ def _alert(kind: str, title: str, lines: Iterable[str]) -> Iterator[CommentPart]
 def _describe_unused(result: ComparisonResult, content: ComparisonFile, reported: str) -> Iterator[str]:
     """Count the failed and invalid trials, with the most frequent reason in words.
 
-    Both sides are told together where they have one reason. What the verdict tells is not repeated.
+    Both sides stand together where they have one reason. What the verdict says is not repeated.
     """
     groups: dict[tuple[TrialStatus, str], list[TrialRecord]] = {}
     for status in (TrialStatus.FAILED, TrialStatus.INVALID):

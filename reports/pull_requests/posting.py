@@ -2,8 +2,9 @@
 
 One comment is kept per pull request and name ("sticky"). It is found by a marker in its first line, and
 by its author: anybody can write the marker. An edit sends no mail, so a state that got worse, or a
-finding that was not told yet, becomes a new comment, and the old one is minimised; the same or a better
-state is edited in place. What could not be judged says nothing about a finding: that one stays visible.
+finding that was not reported yet, becomes a new comment, and the old one is minimised; the same or a
+better state is edited in place. What could not be judged says nothing about a finding: that one stays
+visible.
 """
 
 import hashlib
@@ -165,7 +166,7 @@ def plan_comment(
 
 
 def _fold(visible: Sequence[Existing], *, keep_finding: bool) -> tuple[Minimise, ...]:
-    """Minimise all, but for the last one that told of something to act on, if that is to stay."""
+    """Minimise all, but for the last one that reported something to act on, if that is to stay."""
     findings = [one for one in visible if keep_finding and _severity(one) == _ACTED_ON]
     return tuple(Minimise(id=one.id) for one in visible if one not in findings[-1:])
 

@@ -22,7 +22,7 @@ from perf.history.distributions import Recording
 from perf.history.place import has_history
 from perf.history.store import open_history
 from perf.jobs.night import read_nights
-from perf.local.places import Places
+from perf.local.paths import DataPaths
 from perf.model.errors import BundleError
 from perf.model.nights import Night
 from perf.model.results import Move, Trial, TrialHead, TrialId
@@ -109,7 +109,7 @@ class JudgedHistory:
 _NOTHING_TO_JUDGE = JudgedHistory(judgement=Judgement(series=()))
 
 
-def judge_state(places: Places, catalog: Catalog, today: date) -> JudgedHistory:
+def judge_state(paths: DataPaths, catalog: Catalog, today: date) -> JudgedHistory:
     """Read the history of a data directory once, as of one moment, and judge it.
 
     Raises:
@@ -117,14 +117,14 @@ def judge_state(places: Places, catalog: Catalog, today: date) -> JudgedHistory:
         InputError: the result of a comparison is not one.
 
     """
-    with open_history(places.history, read_only=True) as history, history.snapshot():
+    with open_history(paths.history, read_only=True) as history, history.snapshot():
         evidence = read_evidence(history)
         heads, digests = history.heads(), history.bundle_digests()
         bounds = history.search_bounds()
     # Closed first: the judging forks.
-    judgement = judge_evidence(evidence, places, catalog, today)
+    judgement = judge_evidence(evidence, paths, catalog, today)
     by_id = {head.id: head for head in heads}
-    settings = find_changed_settings(judgement.incidents, by_id, catalog, places.trials)
+    settings = find_changed_settings(judgement.incidents, by_id, catalog, paths.trials)
     return JudgedHistory(
         judgement=judgement, heads=heads, digests=digests, bounds=bounds, settings=settings
     )
@@ -174,7 +174,7 @@ def digest(parts: Iterable[str]) -> str:
 
 
 def read_context(
-    places: Places,
+    paths: DataPaths,
     catalog: Catalog,
     now: datetime,
     target: Path,
@@ -190,33 +190,33 @@ def read_context(
 
     """
     if judged is None:
-        has_any = has_history(places)
-        judged = judge_state(places, catalog, now.date()) if has_any else _NOTHING_TO_JUDGE
+        has_any = has_history(paths)
+        judged = judge_state(paths, catalog, now.date()) if has_any else _NOTHING_TO_JUDGE
     by_id = {head.id: head for head in judged.heads}
     return SiteContext(
         heads=by_id,
         digests=judged.digests,
         bounds=judged.bounds,
-        archive=StoredArchive(places.history),
+        archive=StoredArchive(paths.history),
         judgement=judged.judgement,
         catalog=catalog,
-        nights=read_nights(places),
-        comparisons=read_results(places),
-        bisections=read_bisections(places),
-        left_out=find_left_out(places, by_id),
+        nights=read_nights(paths),
+        comparisons=read_results(paths),
+        bisections=read_bisections(paths),
+        left_out=find_left_out(paths, by_id),
         now=now,
         target=target,
-        bundles=places.trials if links_bundles else None,
+        bundles=paths.trials if links_bundles else None,
         is_recording=is_recording,
         settings=judged.settings,
     )
 
 
-def find_left_out(places: Places, known: Collection[TrialId]) -> tuple[LeftOut, ...]:
+def find_left_out(paths: DataPaths, known: Collection[TrialId]) -> tuple[LeftOut, ...]:
     """Return the bundles on disk that are none of the known trials; only these are read."""
     return tuple(
         LeftOut(name=path.name, fault=_find_fault(path))
-        for path in bundle.find(places)
+        for path in bundle.find(paths)
         if path.name not in known
     )
 

@@ -1,13 +1,14 @@
 """How a new site takes the place of the old one: in one step, by the name of its directory.
 
-What was made waits in a room beside the site. There a stand-in is put together: the whole new site, of
-hard links. It is exchanged with the site in one step, which only Linux can. While it stands in, the
-site's own directory is brought up to date file by file, and exchanged back in one step: so its rights
-stay, and who holds it open goes on reading, as a server that was started in it or a bind mount.
+What was made waits in a staging directory beside the site. There the replacement is put together: the
+whole new site, of hard links. It is exchanged with the site in one step, which only Linux can. While it
+is in place, the site's own directory is brought up to date file by file, and exchanged back in one
+step: so its rights stay, and who holds it open goes on reading, as a server that was started in it or a
+bind mount.
 
-Where that cannot be, for the site is a mount point or the system has no such step, the room is inside
-of the site, which is brought up to date file by file, the front page last. What is made in a room gets
-the group and the rights that it would get in the site.
+Where that cannot be, for the site is a mount point or the system has no such step, the staging
+directory is inside of the site, which is brought up to date file by file, the front page last. What is
+made there gets the group and the rights that it would get in the site.
 """
 
 import ctypes
@@ -31,8 +32,8 @@ _INSIDE = ".new-site-"
 _BESIDE = ".knickpoint-"
 _RANDOM = r"[a-z0-9_]{8}"
 """What `tempfile` adds to a name."""
-_MADE, _STAND_IN, _OURS = "made", "site", f"{MARKER}.room"
-"""What a room beside a site holds; the last one says that it is a room, and not somebody's backup."""
+_MADE, _SITE, _OURS = "made", "site", f"{MARKER}.room"
+"""What a staging directory holds; the last one says that it is one, and not somebody's backup."""
 _FEW = 100
 """Up to so many files are brought to the disk one by one, which leaves what others wrote alone."""
 _AT_FDCWD, _RENAME_EXCHANGE = -100, 2
@@ -50,52 +51,52 @@ class NotDurableError(OSError):
 
 
 @contextmanager
-def room_for(place: Path) -> Iterator[Path]:
+def staging_for(place: Path) -> Iterator[Path]:
     """Yield an empty directory for what is made of the site at `place`; it is gone afterwards.
 
     What a build that was killed left goes first: only one builds at a time.
 
     Raises:
-        OSError: there is no room.
+        OSError: there is no room on the disk.
 
     """
     for left in _find_left(place):
-        _remove_room(left)
-    room = _make_beside(place) or Path(tempfile.mkdtemp(prefix=_INSIDE, dir=place))
+        _remove_staging(left)
+    staging = _make_beside(place) or Path(tempfile.mkdtemp(prefix=_INSIDE, dir=place))
     try:
-        made = room / _MADE
+        made = staging / _MADE
         made.mkdir(exist_ok=True)
         yield made
     finally:
-        _remove_room(room)
+        _remove_staging(staging)
 
 
 def put_in_place(made: Path, place: Path, kept: Collection[str], marker: str) -> None:
     """Make a site of the files of `kept`, as they were made or, not made again, are in place.
 
-    `made` is what `room_for` gave; `marker` is what the site remembers of itself.
+    `made` is what `staging_for` gave; `marker` is what the site remembers of itself.
 
     Raises:
         NotDurableError: the new site is in place, and may not be there any more if the power fails.
         OSError: the old site is as it was; if it was changed file by file, of both.
 
     """
-    stand_in = made.with_name(_STAND_IN)
-    if not (stand_in.is_dir() and _stands_in(made, place, stand_in, kept, marker)):
+    staged = made.with_name(_SITE)
+    if not (staged.is_dir() and _exchange_whole(made, place, staged, kept, marker)):
         _sync([file.path for _, file in walk_files(made)], place)
         _update(made, place, kept, marker)
         return
     # The new site is whole, and in place.
     try:
         try:
-            _sync_names(stand_in, place)
+            _sync_names(staged, place)
         finally:
-            # Should this fail, the stand-in stays there as it is.
+            # Should this fail, the replacement stays there as it is.
             with suppress(OSError):
-                _update(made, stand_in, kept, marker)
-                _sync(_names_in(stand_in), stand_in)
-                exchange(stand_in, place)
-        _sync_names(stand_in, place)
+                _update(made, staged, kept, marker)
+                _sync(_names_in(staged), staged)
+                exchange(staged, place)
+        _sync_names(staged, place)
     except OSError as error:
         raise NotDurableError(error.errno, error.strerror, str(place)) from error
 
@@ -128,64 +129,64 @@ def walk_files(
 
 
 def _find_left(place: Path) -> Iterator[Path]:
-    """Yield the rooms of builds that were killed."""
+    """Yield the staging directories of builds that were killed."""
     yield from place.glob(f"{_INSIDE}*")
     beside = re.compile(re.escape(f".{place.name}{_BESIDE}") + _RANDOM)
     for path in place.parent.glob(".*"):
         if not beside.fullmatch(path.name) or path.is_symlink() or not path.is_dir():
             continue
-        # Whoever made an empty one was killed before it could say that it is a room.
+        # Whoever made an empty one was killed before it could say that it is one.
         if (path / _OURS).is_file() or not any(path.iterdir()):
             yield path
 
 
-def _remove_room(room: Path) -> None:
-    """Remove a room, as far as that can be; what says that it is one goes last."""
-    for inner in (_MADE, _STAND_IN):
-        shutil.rmtree(room / inner, ignore_errors=True)
-    shutil.rmtree(room, ignore_errors=True)
+def _remove_staging(staging: Path) -> None:
+    """Remove a staging directory, as far as that can be; what says that it is one goes last."""
+    for inner in (_MADE, _SITE):
+        shutil.rmtree(staging / inner, ignore_errors=True)
+    shutil.rmtree(staging, ignore_errors=True)
 
 
 def _make_beside(place: Path) -> Path | None:
-    """Make a room from which a stand-in can be exchanged with the site; None where none can."""
+    """Make a staging directory whose content can be exchanged with the site; None where none can."""
     if os.path.ismount(place):
         return None
     try:
-        room = Path(tempfile.mkdtemp(prefix=f".{place.name}{_BESIDE}", dir=place.parent))
+        staging = Path(tempfile.mkdtemp(prefix=f".{place.name}{_BESIDE}", dir=place.parent))
     except OSError:
         return None
     try:
-        (room / _OURS).touch()
-        _inherit(place, room)
-        (room / _MADE).mkdir()
-        (room / _STAND_IN).mkdir()
+        (staging / _OURS).touch()
+        _inherit(place, staging)
+        (staging / _MADE).mkdir()
+        (staging / _SITE).mkdir()
         # Asked before anything is made. A bind mount of the same file system shows in the link alone.
-        exchange(room / _MADE, room / _STAND_IN)
-        os.link(place / LOCK, room / _MADE / LOCK, follow_symlinks=False)
-        (room / _MADE / LOCK).unlink()
+        exchange(staging / _MADE, staging / _SITE)
+        os.link(place / LOCK, staging / _MADE / LOCK, follow_symlinks=False)
+        (staging / _MADE / LOCK).unlink()
     except OSError:
-        _remove_room(room)
+        _remove_staging(staging)
         return None
-    return room
+    return staging
 
 
-def _inherit(place: Path, room: Path) -> None:
-    """Let what is made in a room get the group and rights that it would get in the site."""
-    shutil.copystat(place, room)  # with the rights that an ACL says for what is made there
+def _inherit(place: Path, staging: Path) -> None:
+    """Let what is made there get the group and rights that it would get in the site."""
+    shutil.copystat(place, staging)  # with the rights that an ACL says for what is made there
     found = place.stat()
     if found.st_mode & stat.S_ISGID:
-        os.chown(room, -1, found.st_gid)
-    room.chmod(stat.S_IRWXU | found.st_mode & stat.S_ISGID)
+        os.chown(staging, -1, found.st_gid)
+    staging.chmod(stat.S_IRWXU | found.st_mode & stat.S_ISGID)
 
 
-def _stands_in(made: Path, place: Path, stand_in: Path, kept: Collection[str], marker: str) -> bool:
-    """Exchange the site with a stand-in, which is the whole new site; return whether that can be."""
+def _exchange_whole(made: Path, place: Path, staged: Path, kept: Collection[str], marker: str) -> bool:
+    """Exchange the site with the whole new one; return whether that can be."""
     try:
-        _link_all(made, place, stand_in, kept)
-        (stand_in / MARKER).write_text(marker)
+        _link_all(made, place, staged, kept)
+        (staged / MARKER).write_text(marker)
         fresh = [file.path for _, file in walk_files(made)]
-        _sync([*fresh, *_names_in(stand_in)], stand_in)
-        exchange(stand_in, place)
+        _sync([*fresh, *_names_in(staged)], staged)
+        exchange(staged, place)
     except OSError as error:
         if error.errno in _CANNOT_BE:
             return False
@@ -193,27 +194,27 @@ def _stands_in(made: Path, place: Path, stand_in: Path, kept: Collection[str], m
     return True
 
 
-def _link_all(made: Path, place: Path, stand_in: Path, kept: Collection[str]) -> None:
+def _link_all(made: Path, place: Path, staged: Path, kept: Collection[str]) -> None:
     """Put a whole site together of links to what was made and what is in place; with the same lock."""
     fresh = {path for path, _ in walk_files(made)}
-    _copy_rights(place, stand_in)
-    os.link(place / LOCK, stand_in / LOCK, follow_symlinks=False)
+    _copy_rights(place, staged)
+    os.link(place / LOCK, staged / LOCK, follow_symlinks=False)
     folders = {""}
     for path in kept:
         folder = path.rpartition("/")[0]
         if folder not in folders:
-            _make_like(place, stand_in, folder)
+            _make_like(place, staged, folder)
             folders.add(folder)
         source = made if path in fresh else place
-        os.link(f"{source}/{path}", f"{stand_in}/{path}", follow_symlinks=False)
+        os.link(f"{source}/{path}", f"{staged}/{path}", follow_symlinks=False)
 
 
-def _make_like(place: Path, stand_in: Path, folder: str) -> None:
-    """Make a folder of the stand-in with the rights of the site's own, where it has one."""
-    (stand_in / folder).mkdir(parents=True, exist_ok=True)
+def _make_like(place: Path, staged: Path, folder: str) -> None:
+    """Make a folder of the replacement with the rights of the site's own, where it has one."""
+    (staged / folder).mkdir(parents=True, exist_ok=True)
     for one in (Path(folder), *Path(folder).parents[:-1]):
         if (place / one).is_dir() and not (place / one).is_symlink():
-            _copy_rights(place / one, stand_in / one)
+            _copy_rights(place / one, staged / one)
 
 
 def _copy_rights(source: Path, target: Path) -> None:
@@ -228,9 +229,9 @@ def _names_in(place: Path) -> list[str]:
     return [*(root for root, _, _ in os.walk(place)), f"{place}/{MARKER}"]
 
 
-def _sync_names(stand_in: Path, place: Path) -> None:
+def _sync_names(staged: Path, place: Path) -> None:
     """Bring the names of two exchanged sites to the disk."""
-    for one in {stand_in.parent, place.parent}:
+    for one in {staged.parent, place.parent}:
         durable.sync(one)
 
 

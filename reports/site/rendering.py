@@ -23,7 +23,7 @@ from pydantic_core import to_json
 from analysis.bisecting.description import answer
 from analysis.orchestration.setting_words import setting_name, setting_values
 from perf.local import durable
-from perf.local.places import cache_dir
+from perf.local.paths import cache_dir
 from reports.site.svg import course, trend
 from reports.site.writing import Batch, SiteFile
 from reports.wording import links
@@ -206,7 +206,7 @@ def bundle_charts() -> bytes:
         return kept.read_bytes()
     bundle: str = vl_convert.javascript_bundle(_SNIPPET)
     with suppress(OSError):  # without a cache it is made again, no more
-        durable.write(kept, bundle.encode())
+        durable.atomic_write(kept, bundle.encode())
     return bundle.encode()
 
 

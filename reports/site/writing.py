@@ -1,4 +1,4 @@
-"""The site on disk: what changed is made aside, then put in place in one step (`placing`).
+"""The site on disk: what changed is made aside, then put in place in one step (`publishing`).
 
 A site remembers of each file by which version of its content it was made, so that a night which moves
 ten series writes the pages of ten series. If making anything fails, the old site stays.
@@ -21,13 +21,14 @@ from perf.local import disk
 from perf.local.plain_files import read_plain
 from perf.local.progress import Progress
 from perf.model.errors import SiteError, UsageError
+from perf.model.shown import list_some
 from reports.site.publishing import (
     FRONT,
     LOCK,
     MARKER,
     NotDurableError,
     put_in_place,
-    room_for,
+    staging_for,
     walk_files,
 )
 
@@ -111,10 +112,15 @@ def write_site(
     """
     progress = progress or Progress()
     with held(target, progress) as place, explained(target):
-        known = _read_known(place)
-        with room_for(place) as aside:
+        known, foreign = _read_known(place), _find_foreign(place)
+        with staging_for(place) as aside:
             kept = _make(batches, aside, known, progress)
             put_in_place(aside, place, kept, _write_marker(kept))
+    if foreign := [path for path in foreign if path not in kept]:
+        progress.report(
+            f"site: {target} is replaced as a whole; what Knickpoint had not written there is gone: "
+            + ", ".join(list_some(foreign, 3))
+        )
     return place / FRONT
 
 
@@ -195,7 +201,7 @@ def check_target(target: Path) -> None:
     if not is_empty and not (target / MARKER).is_file():
         raise UsageError(
             f"{target} holds files that Knickpoint did not write, and a site replaces its whole "
-            "directory; give --output an empty or a new directory"
+            "directory; move them away, or give --output an empty or a new directory"
         )
 
 
@@ -207,6 +213,18 @@ def digest_of_code() -> str:
         if not path.endswith((".pyc", ".xz")):
             content.update(f"{path}\n".encode() + Path(file).read_bytes())
     return content.hexdigest()
+
+
+def _find_foreign(target: Path) -> list[str]:
+    """Return the files that the site does not remember; none if it remembers nothing."""
+    try:
+        own = json.loads(read_plain(target / MARKER, _MOST_BYTES))["files"].keys()
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return []
+    # Hidden ones are ours: marker, lock, what a killed build left.
+    return sorted(
+        path for path, _ in walk_files(target) if not path.startswith(".") and path not in own
+    )
 
 
 def _read_known(target: Path) -> dict[str, Known]:

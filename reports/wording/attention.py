@@ -23,8 +23,8 @@ from reports.wording.wording import (
     LEFT_OUT_BADGE,
     MISSING_BADGE,
     OUTCOME_BADGES,
+    RETRACTED_BADGE,
     STATUS_BADGES,
-    WITHDRAWN_BADGE,
     Badge,
     count,
     first_sentence,
@@ -177,7 +177,7 @@ def view_withdrawals(judgement: Judgement, by_id: Mapping[TrialId, TrialHead]) -
     """Describe of each alert that was withdrawn lately, so that nobody goes on looking for it."""
     return tuple(
         Attention(
-            badge=WITHDRAWN_BADGE,
+            badge=RETRACTED_BADGE,
             subject=f"{experiment_of(judged, by_id)}: {series_words(judged.series.key)}",
             page=f"{links.series_page(judged.series.key)}#withdrawn",
             text=f"Reported as {row.state.word.lower()} {row.reported} ({row.change}, {row.between}), "

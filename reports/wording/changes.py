@@ -137,11 +137,11 @@ def view_changes(
 
 
 def by_change(incidents: Iterable[Incident]) -> Mapping[tuple[SeriesKey, int], Incident]:
-    """Give, by series and index of each change, the incident of which it is a change or the mending."""
+    """Return, by series and index of each change, the incident of which it is a change or the fix."""
     return {
         (change.series.key, change.index): incident
         for incident in incidents
-        for change in (*incident.changes, *incident.mended_by)
+        for change in (*incident.changes, *incident.fixed_by)
     }
 
 

@@ -58,7 +58,7 @@ def say_state(incident: Incident, by_id: Mapping[TrialId, TrialHead]) -> str:
         (
             STATE_BADGES[incident.lead.state].word,
             _CAUSES[incident.cause],
-            "fixed" if incident.mended_by else _say_presence(incident, by_id),
+            "fixed" if incident.fixed_by else _say_presence(incident, by_id),
             *((incident.triage.state.value,) if incident.triage else ()),
         )
     )
@@ -89,11 +89,11 @@ def describe_briefly(incident: Incident, settings: ChangedSettings = NO_SETTINGS
     lead = incident.lead
     doubt = f"{OUTCOME_BADGES[lead.outcome].word}? " if lead.state is ChangeState.PROVISIONAL else ""
     movement, *price = describe_movement(incident)
-    mended = f"resolved {name_gap(incident.mended_by[0])}" if incident.mended_by else ""
+    resolved = f"resolved {name_gap(incident.fixed_by[0])}" if incident.fixed_by else ""
     parts = (
         f"{doubt}{movement}",
         *price,
-        mended,
+        resolved,
         *(f"{name_watch(one.key)}: {evidence_words(one)}" for one in incident.evidence if one.follows),
         *(say_explanation(one, incident, settings) for one in incident.explanations[:1]),
         triage_words(incident.triage) if incident.triage else "",

@@ -9,7 +9,7 @@ from statistics import median
 
 from analysis.detection.noise import Noise
 from analysis.judging.judgement import Detectable, JudgedSeries
-from analysis.judging.standing import find_reported, list_confirmable
+from analysis.judging.verdicts import find_reported, list_confirmable
 from reports.wording.wording import NOTHING, at_least, count, quantity, share
 
 _FEWEST_NIGHTS = 3

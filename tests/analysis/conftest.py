@@ -142,19 +142,19 @@ def planted() -> Callable[..., tuple[Observation, ...]]:
 def judge_planted() -> Callable[..., Judgement]:
     """Return `judge_planted(*series, detector=…, **options)`: what comes of planted observations.
 
-    `circumstances` are trials, names and values.
+    `environments` are trials, names and values.
     """
 
     def make(
         *series: Iterable[Observation],
         detector: Jumps | None = None,
-        circumstances: Iterable[tuple[TrialId, str, str]] = (),
+        environments: Iterable[tuple[TrialId, str, str]] = (),
         **options: Any,  # noqa: ANN401  the options of judge
     ) -> Judgement:
         observations = [one for part in series for one in part]
         facts: defaultdict[TrialId, dict[str, str]] = defaultdict(dict)
-        for trial, name, value in circumstances:
+        for trial, name, value in environments:
             facts[trial][name] = value
-        return judge(observations, SETTINGS, detector or Jumps(), circumstances=facts, **options)
+        return judge(observations, SETTINGS, detector or Jumps(), environments=facts, **options)
 
     return make

@@ -31,7 +31,7 @@ from perf.history.place import read_place  # noqa: E402
 from perf.history.rows import HistoryRow, rows_of_trial  # noqa: E402
 from perf.history.storage import migration  # noqa: E402
 from perf.history.store import History, open_history  # noqa: E402
-from perf.local.places import Places  # noqa: E402
+from perf.local.paths import DataPaths  # noqa: E402
 from perf.model.results import TrialId  # noqa: E402
 
 JUDGE = """
@@ -40,9 +40,9 @@ from datetime import date
 from pathlib import Path
 from analysis.commands.detect import judge_history
 from perf.config.catalog import load_catalog
-from perf.local.places import Places
+from perf.local.paths import DataPaths
 started_s = time.monotonic()
-judge_history(Places(Path(sys.argv[1])), load_catalog(Path("configs")), date(2026, 1, 1))
+judge_history(DataPaths(Path(sys.argv[1])), load_catalog(Path("configs")), date(2026, 1, 1))
 print(time.monotonic() - started_s)
 """
 TURNS = 7
@@ -66,10 +66,10 @@ def measure_appends(place: Path, lake: LakeOfLabs, appends: int) -> None:
     """Append the same trials to both, in turns of one."""
     with tarfile.open(ROOT / "reports/demo/trials.tar.xz") as archive:
         archive.extractall(place / "demo", filter="data")
-    read = [bundle.read(path) for path in bundle.find(Places(place / "demo"))]
-    sides = {"file": Places(place / "file"), "lake": lake.join(Places(place / "lake"))}
+    read = [bundle.read(path) for path in bundle.find(DataPaths(place / "demo"))]
+    sides = {"file": DataPaths(place / "file"), "lake": lake.join(DataPaths(place / "lake"))}
     took: dict[str, list[float]] = {side: [] for side in sides}
-    opened = {side: open_history(places.history) for side, places in sides.items()}
+    opened = {side: open_history(paths.history) for side, paths in sides.items()}
     for number in range(appends):
         trial, intervals = read[number % len(read)]
         trial = replace(trial, id=TrialId(f"{trial.id}.{number}"))
@@ -100,9 +100,9 @@ def _insert(history: History, tables: Sequence[tuple[str, Sequence[HistoryRow]]]
 
 def measure_judging(place: Path, lake: LakeOfLabs, nights: int) -> None:
     """Judge the same history in both, in turns."""
-    alone = Places(place / "alone")
+    alone = DataPaths(place / "alone")
     grow(alone, Size(series=200, nights=nights))
-    shared = lake.join(Places(place / "shared"))
+    shared = lake.join(DataPaths(place / "shared"))
     target = read_place(shared.history)
     assert target is not None
     started_s = time.monotonic()
@@ -110,8 +110,8 @@ def measure_judging(place: Path, lake: LakeOfLabs, nights: int) -> None:
     _say(f"migration of {count} trials: {time.monotonic() - started_s:.1f} s")
     took: dict[str, list[float]] = {"file": [], "lake": []}
     for _ in range(TURNS):
-        for side, places in (("file", alone), ("lake", shared)):
-            took[side].append(_judge(places))
+        for side, paths in (("file", alone), ("lake", shared)):
+            took[side].append(_judge(paths))
     medians = {side: statistics.median(values) for side, values in took.items()}
     for side, values in took.items():
         _say(f"judging the {side}: n={TURNS}, median {medians[side]:.2f} s, {sorted(values)}")
@@ -123,8 +123,8 @@ def _say(text: str) -> None:
     sys.stdout.flush()
 
 
-def _judge(places: Places) -> float:
-    command = [sys.executable, "-c", JUDGE, str(places.data)]
+def _judge(paths: DataPaths) -> float:
+    command = [sys.executable, "-c", JUDGE, str(paths.data)]
     done = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
     return float(done.stdout)
 

@@ -13,7 +13,7 @@ from analysis.judging.judgement import judge
 from perf.config.catalog import load_catalog
 from perf.history import bundle
 from perf.history.store import History, append_all, open_history
-from perf.local.places import Places
+from perf.local.paths import DataPaths
 from perf.model.results import Interval, Observation, Trial, TrialId
 from reports.pages.whole_site import write_report
 
@@ -27,16 +27,16 @@ def test_append_a_trial_of_600_histograms(
     make_intervals: Callable[..., tuple[Interval, ...]],
     tmp_path: Path,
 ) -> None:
-    places, intervals = Places(tmp_path), make_intervals(iterations=2, seconds=100)
+    paths, intervals = DataPaths(tmp_path), make_intervals(iterations=2, seconds=100)
     assert len(intervals) == 600
     rounds = 10
 
     def prepare() -> Iterator[tuple[History, Path]]:
         for number in range(rounds):
             trial = make_trial(id=TrialId(f"trial-{number}"))
-            yield history, bundle.seal(bundle.stage(places, trial.id), trial, intervals)
+            yield history, bundle.seal(bundle.stage(paths, trial.id), trial, intervals)
 
-    with open_history(places.history) as history:
+    with open_history(paths.history) as history:
         fresh = prepare()
         is_new = benchmark.pedantic(History.append, setup=lambda: (next(fresh), {}), rounds=rounds)
         assert is_new
@@ -61,7 +61,7 @@ def test_judge_100_series_of_100_points(
 def test_write_the_site_of_a_small_history(
     benchmark: BenchmarkFixture, make_trial: Callable[..., Trial], tmp_path: Path
 ) -> None:
-    places, model = Places(tmp_path), make_trial()
+    paths, model = DataPaths(tmp_path), make_trial()
     for number in range(TRIALS):
         trial = replace(
             model,
@@ -69,11 +69,11 @@ def test_write_the_site_of_a_small_history(
             started_at=model.started_at + timedelta(days=number),
             finished_at=model.finished_at + timedelta(days=number),
         )
-        bundle.seal(bundle.stage(places, trial.id), trial, ())
-    assert append_all(places, lambda _: None).new == TRIALS
+        bundle.seal(bundle.stage(paths, trial.id), trial, ())
+    assert append_all(paths, lambda _: None).new == TRIALS
     now = model.finished_at + timedelta(days=TRIALS)
     # The warm-up makes the script bundle, once per process.
     index = benchmark.pedantic(
-        write_report, args=(places, load_catalog(CONFIGS), now), rounds=5, warmup_rounds=1
+        write_report, args=(paths, load_catalog(CONFIGS), now), rounds=5, warmup_rounds=1
     )
     assert index.is_file()

@@ -16,7 +16,7 @@ from large_history import PER_EXPERIMENT, Size, grow
 from memory import run
 from pytest_benchmark.fixture import BenchmarkFixture
 
-from perf.local.places import Places
+from perf.local.paths import DataPaths
 
 TELL = Path(__file__).parent / "site" / "tell.py"
 FIGURES = ("judge_s", "judge_cpu_s", "write_s", "write_cpu_s", "peak_mb")
@@ -27,9 +27,9 @@ def show(text: str) -> None:
     sys.stdout.write(f"{text}\n")
 
 
-def report(places: Places, nights: int) -> dict[str, float]:
+def report(paths: DataPaths, nights: int) -> dict[str, float]:
     """Judge and tell in a process of its own."""
-    output, peak_mb = run([sys.executable, str(TELL), str(places.data), str(nights)])
+    output, peak_mb = run([sys.executable, str(TELL), str(paths.data), str(nights)])
     return {**json.loads(output.splitlines()[-1]), "peak_mb": peak_mb}
 
 
@@ -68,22 +68,22 @@ def test_tell_a_large_history(
 ) -> None:
     series, nights = map(int, os.environ.get("KNICKPOINT_BENCH_SITE", "100x200").split("x"))
     rounds = int(os.environ.get("KNICKPOINT_BENCH_ROUNDS", "3"))
-    places = Places(tmp_path)
-    grow(places, Size(series, nights))
+    paths = DataPaths(tmp_path)
+    grow(paths, Size(series, nights))
     whole, again, grown = [], [], []
     for number in range(rounds):
-        if places.site.exists():
-            (places.site / ".knickpoint-site").write_text("{}")  # nothing is known: all is made
-        whole.append(report(places, nights + number))
-        again.append(report(places, nights + number))
-        grow(places, Size(series, nights + number + 1), first=nights + number)
-        grown.append(report(places, nights + number + 1))
+        if paths.site.exists():
+            (paths.site / ".knickpoint-site").write_text("{}")  # nothing is known: all is made
+        whole.append(report(paths, nights + number))
+        again.append(report(paths, nights + number))
+        grow(paths, Size(series, nights + number + 1), first=nights + number)
+        grown.append(report(paths, nights + number + 1))
     benchmark.extra_info |= {"whole": whole, "again": again, "grown": grown}
-    benchmark.pedantic(report, args=(places, nights + rounds), rounds=1)
+    benchmark.pedantic(report, args=(paths, nights + rounds), rounds=1)
     with capsys.disabled():
         show(f"\n{series:,} series of {nights:,} nights, {nights * series // PER_EXPERIMENT:,} trials")
         say("everything", whole)
         say("again, nothing new", again)
         say("after one more night of all experiments", grown)
-        say_sizes(places.site)
-        say_how_soon_the_index_is_usable(places.site / "index.html")
+        say_sizes(paths.site)
+        say_how_soon_the_index_is_usable(paths.site / "index.html")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from filelock import FileLock
 
-from perf.local.places import cache_dir
+from perf.local.paths import cache_dir
 from perf.releases.maven import copy_libraries
 
 

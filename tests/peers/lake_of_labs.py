@@ -8,7 +8,7 @@ from pathlib import Path
 import psycopg
 from postgres_server import PASSWORD, PostgresServer
 
-from perf.local.places import Places
+from perf.local.paths import DataPaths
 
 _NUMBERS = itertools.count(1)
 
@@ -27,14 +27,14 @@ class LakeOfLabs:
         """How libpq finds the catalog."""
         return self.server.address.replace("dbname=postgres", f"dbname={self.database}")
 
-    def join(self, places: Places, lab: str = "rack-a", **changes: str) -> Places:
+    def join(self, paths: DataPaths, lab: str = "rack-a", **changes: str) -> DataPaths:
         """Let a data directory keep its history here."""
         values = {"history": f"ducklake:postgres:{self.address}", "data_path": self.data_path}
         lines = [f'{name}: "{value}"' for name, value in (values | changes).items()]
-        places.data.mkdir(parents=True, exist_ok=True)
+        paths.data.mkdir(parents=True, exist_ok=True)
         text = "\n".join((*lines, f"lab: {lab}", self.s3)) + "\n"
-        (places.data / "history.yaml").write_text(text, encoding="utf-8")
-        return places
+        (paths.data / "history.yaml").write_text(text, encoding="utf-8")
+        return paths
 
     def connect(self) -> "psycopg.Connection":
         """Look into the catalog."""

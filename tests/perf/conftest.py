@@ -21,7 +21,7 @@ from perf.history.store import History, open_history
 from perf.history.tables import Tables
 from perf.hosts.connections import SHARED
 from perf.hosts.remote import SshHost
-from perf.local.places import Places
+from perf.local.paths import DataPaths
 from perf.model.results import Interval, Trial, TrialId
 
 ADDRESSES = ("127.0.0.1", "127.0.0.2", "127.0.0.3")
@@ -77,27 +77,27 @@ VERSIONS = ("5.0.3", "5.0.4", "5.0.5")
 
 
 @pytest.fixture
-def places(tmp_path: Path) -> Places:
+def paths(tmp_path: Path) -> DataPaths:
     """Return an empty data directory."""
-    return Places(tmp_path / "var")
+    return DataPaths(tmp_path / "var")
 
 
-def seal(places: Places, trial: Trial, intervals: Sequence[Interval]) -> Path:
-    staged = bundle.stage(places, trial.id)
+def seal(paths: DataPaths, trial: Trial, intervals: Sequence[Interval]) -> Path:
+    staged = bundle.stage(paths, trial.id)
     (staged / bundle.LOGS / "node-1-system.log").write_text("INFO started\n", encoding="utf-8")
     return bundle.seal(staged, trial, intervals)
 
 
 @pytest.fixture
 def make_bundle(
-    places: Places,
+    paths: DataPaths,
     make_trial: Callable[..., Trial],
     make_intervals: Callable[..., tuple[Interval, ...]],
 ) -> Callable[..., Path]:
     """Return `make_bundle(trial=None, intervals=None)`: it seals one and gives its place."""
 
     def make(trial: Trial | None = None, intervals: Sequence[Interval] | None = None) -> Path:
-        return seal(places, trial or make_trial(), make_intervals() if intervals is None else intervals)
+        return seal(paths, trial or make_trial(), make_intervals() if intervals is None else intervals)
 
     return make
 
@@ -107,31 +107,31 @@ def filled_once(
     tmp_path_factory: pytest.TempPathFactory,
     make_trial: Callable[..., Trial],
     make_intervals: Callable[..., tuple[Interval, ...]],
-) -> Places:
+) -> DataPaths:
     """Return a data directory that nobody may change; see `filled`."""
-    places = Places(tmp_path_factory.mktemp("filled") / "var")
+    paths = DataPaths(tmp_path_factory.mktemp("filled") / "var")
     release = make_trial().release
-    with open_history(places.history) as history:
+    with open_history(paths.history) as history:
         for ordinal, version in enumerate(VERSIONS, start=3):
             of_version = replace(release, version=version, ordinal=ordinal)
             trial = make_trial(id=TrialId(f"trial-{ordinal}"), release=of_version)
-            history.append(seal(places, trial, make_intervals()))
-    return places
+            history.append(seal(paths, trial, make_intervals()))
+    return paths
 
 
 @pytest.fixture
-def bundles(places: Places, filled_once: Places) -> tuple[Path, ...]:
+def bundles(paths: DataPaths, filled_once: DataPaths) -> tuple[Path, ...]:
     """Return three sealed bundles, one per release."""
-    shutil.copytree(filled_once.trials, places.trials, dirs_exist_ok=True)
-    return tuple(bundle.find(places))
+    shutil.copytree(filled_once.trials, paths.trials, dirs_exist_ok=True)
+    return tuple(bundle.find(paths))
 
 
 @pytest.fixture
-def filled(places: Places, bundles: tuple[Path, ...], filled_once: Places) -> Places:
+def filled(paths: DataPaths, bundles: tuple[Path, ...], filled_once: DataPaths) -> DataPaths:
     """Return a data directory whose history holds the three trials."""
     assert len(bundles) == len(VERSIONS)
-    shutil.copy(filled_once.history, places.history)
-    return places
+    shutil.copy(filled_once.history, paths.history)
+    return paths
 
 
 @pytest.fixture(scope="session")
@@ -154,9 +154,9 @@ def lake(
 
 
 @pytest.fixture
-def joined(places: Places, lake: LakeOfLabs) -> Places:
+def joined(paths: DataPaths, lake: LakeOfLabs) -> DataPaths:
     """Return an empty data directory of a lab whose history is in the lake."""
-    return lake.join(places)
+    return lake.join(paths)
 
 
 @pytest.fixture

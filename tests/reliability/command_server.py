@@ -24,7 +24,7 @@ from typing import Any
 from perf.commands import main as cli
 from perf.history import bundle
 from perf.jobs import measuring, night
-from perf.local.places import Places
+from perf.local.paths import DataPaths
 from perf.local.progress import Progress
 from perf.model.identity import named
 from perf.model.results import Sample, Trial
@@ -36,10 +36,10 @@ _POLL_S = 0.002
 SCATTER = (0.0, 0.004, -0.003, 0.002, -0.005, 0.001, 0.003)
 
 
-def seal(order: Order, _: System, places: Places, __: Progress) -> Trial:
+def seal(order: Order, _: System, paths: DataPaths, __: Progress) -> Trial:
     """Make a trial up: 1.0.0 does a thousand in a second, later releases 800."""
     template, intervals = bundle.read(TEMPLATE)
-    sealed = len(bundle.find(places))
+    sealed = len(bundle.find(paths))
     level = 1000.0 if order.release.version == "1.0.0" else 800.0
     now = datetime.now(UTC)
     deployment = order.deployment
@@ -68,7 +68,7 @@ def seal(order: Order, _: System, places: Places, __: Progress) -> Trial:
             ),
         ),
     )
-    bundle.seal(bundle.stage(places, trial.id), trial, intervals)
+    bundle.seal(bundle.stage(paths, trial.id), trial, intervals)
     return trial
 
 

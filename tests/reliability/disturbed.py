@@ -22,7 +22,7 @@ from needs import need
 
 from perf.config.catalog import load_catalog
 from perf.load.spec import PROGRESS
-from perf.local.places import Places
+from perf.local.paths import DataPaths
 from perf.local.progress import Progress
 from perf.model.design import ClosedLoop, Deployment, Measurement, OpenLoop, Workload
 from perf.model.results import Artifact, Purpose, Release, Source, Trial, TrialId
@@ -118,7 +118,7 @@ def deploy_fake(
 class Disturbed:
     """A data directory, and trials in it one after the other."""
 
-    places: Places
+    paths: DataPaths
     deployment: Deployment
     system: System = field(default_factory=fake.Fake)
     release: Release = field(default_factory=lambda: fake.SYSTEM.releases()[0])
@@ -155,7 +155,7 @@ class Disturbed:
         thread = threading.Thread(target=disturb)
         thread.start()
         try:
-            return run_trial(order, self.system, self.places, Progress(heard))
+            return run_trial(order, self.system, self.paths, Progress(heard))
         finally:
             self.took_s += time.monotonic()
             is_over.set()
@@ -170,24 +170,24 @@ class Disturbed:
         if moment is Moment.START:
             await_that(self._server_file("node-1").exists)
         elif moment is not Moment.MEASUREMENT:
-            progress = self.places.run / "engines" / "0" / PROGRESS
+            progress = self.paths.run / "engines" / "0" / PROGRESS
             is_warm_up = moment is Moment.WARM_UP
             spec = progress.with_name("spec.json")
             # The files of one engine are gone before the next one starts.
             await_that(lambda: progress.exists() and ("saturation" in spec.read_text()) is is_warm_up)
 
     def _server_file(self, name: str) -> Path:
-        return self.places.run / self.system.name / name / "server.pid"
+        return self.paths.run / self.system.name / name / "server.pid"
 
     def find(self, name: str) -> int:
         """Return the pid of a node's server, or of `engine`."""
-        path = self.places.run / "engines" / "0" / "engine.pid"
+        path = self.paths.run / "engines" / "0" / "engine.pid"
         return int((path if name == "engine" else self._server_file(name)).read_text().split()[0])
 
     def leftovers(self) -> list[str]:
         """Name what is left of nodes and engines: processes that live, directories of nodes."""
-        left = [str(path) for path in (self.places.run / self.system.name).glob("node-*")]
-        home = os.fsencode(self.places.run.absolute())
+        left = [str(path) for path in (self.paths.run / self.system.name).glob("node-*")]
+        home = os.fsencode(self.paths.run.absolute())
         for path in Path("/proc").glob("[0-9]*/cmdline"):
             with suppress(OSError):
                 if home in (words := path.read_bytes()):

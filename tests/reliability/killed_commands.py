@@ -12,7 +12,7 @@ from analysis.orchestration.judging import judge_history
 from perf.config.catalog import load_catalog
 from perf.history import bundle
 from perf.history.store import append_all
-from perf.local.places import Places
+from perf.local.paths import DataPaths
 from perf.model.results import Interval, Sample, Trial, TrialId
 
 CONFIGS = Path(__file__).parents[1] / "data" / "configs"
@@ -102,7 +102,7 @@ class Beginnings:
     def history(self, here: Path) -> None:
         """Seal them, and append them."""
         self.bundles(here)
-        append_all(Places(here / "var"), lambda _: None)
+        append_all(DataPaths(here / "var"), lambda _: None)
 
     def results(self, here: Path) -> None:
         """Write what another program measured."""
@@ -151,10 +151,12 @@ class Beginnings:
                     finished_at=started + timedelta(minutes=5),
                     samples=(sample, *(replace(sample, iteration=one) for one in (1, 2))),
                 )
-        append_all(Places(here / "var"), lambda _: None)
-        judgement = judge_history(Places(here / "var"), load_catalog(here / "configs"), started.date())
+        append_all(DataPaths(here / "var"), lambda _: None)
+        judgement = judge_history(
+            DataPaths(here / "var"), load_catalog(here / "configs"), started.date()
+        )
         (here / "incident").write_text(judgement.incidents[0].name)
 
     def _seal(self, here: Path, intervals: tuple[Interval, ...], **changes: object) -> None:
         trial = replace(self.like, **changes)  # type: ignore[arg-type]
-        bundle.seal(bundle.stage(Places(here / "var"), trial.id), trial, intervals)
+        bundle.seal(bundle.stage(DataPaths(here / "var"), trial.id), trial, intervals)

@@ -25,7 +25,7 @@ from watching import find_processes, weigh
 from perf.history import bundle
 from perf.history.store import open_history
 from perf.jobs.night import read_nights
-from perf.local.places import Places
+from perf.local.paths import DataPaths
 
 ROOT = Path(__file__).parents[2]
 SUITE = "soak"
@@ -76,21 +76,21 @@ def locked(path: Path | None) -> Iterator[None]:
         yield
 
 
-def lay_out(into: Path) -> tuple[Path, Places]:
+def lay_out(into: Path) -> tuple[Path, DataPaths]:
     """Make the configuration: the repository's own, with the suite and testbed of the soak over it."""
     configs = into / "configs"
     shutil.copytree(ROOT / "configs", configs, dirs_exist_ok=True)
     shutil.copytree(Path(__file__).with_name("soak_configs"), configs, dirs_exist_ok=True)
     (into / "tmp").mkdir(parents=True, exist_ok=True)
-    return configs, Places(into / "var")
+    return configs, DataPaths(into / "var")
 
 
-def run_night(number: int, into: Path, configs: Path, places: Places) -> Seen:
+def run_night(number: int, into: Path, configs: Path, paths: DataPaths) -> Seen:
     """Run one night to its end, watch it, and say what was seen."""
     command = [sys.executable, "-m", "perf.commands.main", "nightly", "--suite", SUITE]
-    command += ["--data", str(places.data), "--configs", str(configs)]
+    command += ["--data", str(paths.data), "--configs", str(configs)]
     log = into / f"night-{number:02d}.log"
-    began_s, peak, known = time.monotonic(), Peak(), len(read_nights(places))
+    began_s, peak, known = time.monotonic(), Peak(), len(read_nights(paths))
     with log.open("wb") as output:
         night = subprocess.Popen(
             command,
@@ -105,11 +105,11 @@ def run_night(number: int, into: Path, configs: Path, places: Places) -> Seen:
             time.sleep(_LOOK_S)
     took_s = time.monotonic() - began_s
     trials = {}
-    for planned in (planned for one in read_nights(places)[known:] for planned in one.trials):
-        trial = bundle.read(places.trials / planned.id)[0]
+    for planned in (planned for one in read_nights(paths)[known:] for planned in one.trials):
+        trial = bundle.read(paths.trials / planned.id)[0]
         reasons = "; ".join(f"{reason.kind}: {reason.text}" for reason in trial.reasons)
         trials[trial.id] = f"{trial.status.value}{': ' if reasons else ''}{reasons}"
-    with open_history(places.history, read_only=True) as history:
+    with open_history(paths.history, read_only=True) as history:
         in_history = len(history.heads())
     return Seen(
         night=number,
@@ -118,12 +118,12 @@ def run_night(number: int, into: Path, configs: Path, places: Places) -> Seen:
         trials=trials,
         peak=peak,
         left=(
-            *(f"{one.pid} {' '.join(one.cmdline())[:200]}" for one in find_processes(places.data)),
+            *(f"{one.pid} {' '.join(one.cmdline())[:200]}" for one in find_processes(paths.data)),
             *sorted(path.name for path in (into / "tmp").iterdir()),
-            *(path.name for path in places.nights.glob("*.untold")),
+            *(path.name for path in paths.nights.glob("*.untold")),
         ),
-        sizes_kb={path.name: weigh(path)[0] for path in sorted(places.data.iterdir())},
-        bundles=len(bundle.find(places)),
+        sizes_kb={path.name: weigh(path)[0] for path in sorted(paths.data.iterdir())},
+        bundles=len(bundle.find(paths)),
         in_history=in_history,
         said="\n".join(log.read_text(encoding="utf-8", errors="replace").splitlines()[-12:]),
     )
@@ -131,11 +131,11 @@ def run_night(number: int, into: Path, configs: Path, places: Places) -> Seen:
 
 def run_nights(nights: int, into: Path, lock: Path | None = None) -> list[Seen]:
     """Run so many nights in a row; give, and write, what was seen of each."""
-    configs, places = lay_out(into)
+    configs, paths = lay_out(into)
     seen = []
     for number in range(1, nights + 1):
         with locked(lock):
-            seen.append(run_night(number, into, configs, places))
+            seen.append(run_night(number, into, configs, paths))
         with (into / "nights.jsonl").open("a", encoding="utf-8") as file:
             file.write(json.dumps(asdict(seen[-1]), ensure_ascii=False) + "\n")
     return seen

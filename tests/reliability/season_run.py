@@ -17,7 +17,7 @@ from channel_server import Channel, Fault, serve
 from simulated_night import BALLAST
 from watching import find_processes, weigh
 
-from perf.local.places import Places
+from perf.local.paths import DataPaths
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
@@ -39,8 +39,8 @@ class Seen:
     messages: int = 0
 
     @property
-    def places(self) -> Places:
-        return Places(self.into / "var")
+    def paths(self) -> DataPaths:
+        return DataPaths(self.into / "var")
 
 
 class Worker:
@@ -136,13 +136,13 @@ def _run_night(night: int, seen: Seen, long_lived: Worker, log: Path, channel: C
         alone = Worker(seen.into, log, channel.url, seen.real_every)
         answer = alone.run(asked)
         alone.close()
-        (seen.places.data / BALLAST).unlink(missing_ok=True)
+        (seen.paths.data / BALLAST).unlink(missing_ok=True)
         _keep(seen, answer, is_alone=True)
 
 
 def _keep(seen: Seen, answer: dict[str, Any], *, is_alone: bool) -> None:
-    places = seen.places
-    parts = {path.name: weigh(path) for path in sorted(places.data.iterdir())}
+    paths = seen.paths
+    parts = {path.name: weigh(path) for path in sorted(paths.data.iterdir())}
     seen.runs.append(
         {
             **answer,
@@ -150,8 +150,8 @@ def _keep(seen: Seen, answer: dict[str, Any], *, is_alone: bool) -> None:
             "ended_s": time.time(),
             "parts": parts,
             "tmp": sorted(path.name for path in (seen.into / "tmp").iterdir()),
-            "untold": sorted(path.name for path in places.nights.glob("*.untold")),
-            "left": [" ".join(one.cmdline())[:160] for one in find_processes(places.run)],
+            "untold": sorted(path.name for path in paths.nights.glob("*.untold")),
+            "left": [" ".join(one.cmdline())[:160] for one in find_processes(paths.run)],
         }
     )
     with (seen.into / "runs.jsonl").open("a", encoding="utf-8") as file:

@@ -34,7 +34,7 @@ from analysis.judging.judgement import Judgement
 from perf.commands import main as cli
 from perf.history import bundle
 from perf.jobs import measuring
-from perf.local.places import Places
+from perf.local.paths import DataPaths
 from perf.local.progress import Progress
 from perf.model.identity import named
 from perf.model.results import Reason, Sample, Trial, TrialStatus
@@ -198,19 +198,19 @@ def _plant(order: harness.Order, samples: Sequence[Sample]) -> tuple[Sample, ...
 
 
 def _by_night(run_trial: Callable[..., Trial]) -> Callable[..., Trial]:
-    def run(order: harness.Order, system: System, places: Places, progress: Progress) -> Trial:
+    def run(order: harness.Order, system: System, paths: DataPaths, progress: Progress) -> Trial:
         if not order.night:
             TONIGHT.take_turn()
         if not TONIGHT.real_every or (TONIGHT.is_real and order.night):
-            return run_trial(order, system, places, progress)
-        return _write_trial(order, places)
+            return run_trial(order, system, paths, progress)
+        return _write_trial(order, paths)
 
     return run
 
 
-def _write_trial(order: harness.Order, places: Places) -> Trial:
+def _write_trial(order: harness.Order, paths: DataPaths) -> Trial:
     """Seal a trial that was not run: the newest one that was, under another name, and said to be so."""
-    for path in sorted(bundle.find(places), key=lambda one: one.stat().st_mtime, reverse=True):
+    for path in sorted(bundle.find(paths), key=lambda one: one.stat().st_mtime, reverse=True):
         like, intervals = bundle.read(path)
         if like.status is TrialStatus.COMPLETED:
             break
@@ -231,7 +231,7 @@ def _write_trial(order: harness.Order, places: Places) -> Trial:
         remarks=(*order.remarks, Reason(kind="planted", text="no server was started for this trial")),
         samples=_plant(order, like.samples),
     )
-    bundle.seal(bundle.stage(places, trial.id), trial, intervals)
+    bundle.seal(bundle.stage(paths, trial.id), trial, intervals)
     return trial
 
 
@@ -322,7 +322,7 @@ def describe_changes(judgement: Judgement | None) -> list[dict[str, Any]]:
             "is_news": incident.is_news,
         }
         for incident in (judgement.incidents if judgement else ())
-        for change in (*incident.changes, *incident.mended_by)
+        for change in (*incident.changes, *incident.fixed_by)
     ]
 
 

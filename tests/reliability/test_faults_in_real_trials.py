@@ -15,7 +15,7 @@ from needs import need_native
 from perf.config.catalog import load_catalog
 from perf.history import bundle
 from perf.load.histogram import merge
-from perf.local.places import Places
+from perf.local.paths import DataPaths
 from perf.model.design import Deployment, EngineName, SystemConfig, Topology
 from perf.model.metrics import RESPONSE_TIME
 from perf.model.results import Trial, TrialStatus
@@ -65,17 +65,17 @@ def deploy_cassandra(
 
 
 @pytest.fixture(scope="module")
-def places(tmp_path_factory: pytest.TempPathFactory) -> Places:
-    return Places(tmp_path_factory.mktemp("real"))
+def paths(tmp_path_factory: pytest.TempPathFactory) -> DataPaths:
+    return DataPaths(tmp_path_factory.mktemp("real"))
 
 
 @pytest.fixture(scope="module")
-def trials(places: Places) -> Disturbed:
+def trials(paths: DataPaths) -> Disturbed:
     """Return the trials of one testbed."""
     cassandra = registry.load("cassandra")
     release = releases.find_release(cassandra, "5.0.9")
     artifact = releases.fetch(cassandra, release, report=print)
-    return Disturbed(places, deploy_cassandra(), cassandra, release, artifact)
+    return Disturbed(paths, deploy_cassandra(), cassandra, release, artifact)
 
 
 Try = Callable[..., Trial]
@@ -93,7 +93,7 @@ def attempt(trials: Disturbed, figures: dict[str, object]) -> Try:
         trials.deployment = deployment
         trial = trials.run(moment, deed)
         assert trials.leftovers() == []
-        assert bundle.read(trials.places.trials / trial.id)[0] == trial
+        assert bundle.read(trials.paths.trials / trial.id)[0] == trial
         if moment:
             figures["ended after"] = f"{trials.took_s:.1f} s"
         return trial
@@ -123,11 +123,11 @@ def test_a_server_that_stands_still_for_ever_is_reported(attempt: Try, engine: E
 @pytest.mark.alone
 @pytest.mark.keeps("paused-node-is-reported")
 def test_a_second_without_answers_is_in_the_response_times(
-    attempt: Try, places: Places, engine: EngineName
+    attempt: Try, paths: DataPaths, engine: EngineName
 ) -> None:
     trial = attempt(deploy_cassandra(engine), Moment.MEASUREMENT, pause("node-1", 1.0))
     assert trial.status is COMPLETED, trial.reasons
-    _, intervals = bundle.read(places.trials / trial.id)
+    _, intervals = bundle.read(paths.trials / trial.id)
     times = merge(one for one in intervals if (one.kind, one.iteration) == (RESPONSE_TIME.name, 1))
     assert 0.9 <= times.get_max_value() / 1e6 < 2.9
 
@@ -171,15 +171,15 @@ def test_another_release_is_never_measured(attempt: Try, trials: Disturbed) -> N
 @EACH_ENGINE
 @pytest.mark.keeps("full-disk-is-reported")
 def test_a_server_whose_disk_fills_up_is_reported(
-    attempt: Try, places: Places, engine: EngineName
+    attempt: Try, paths: DataPaths, engine: EngineName
 ) -> None:
     """Its disk has room for a start and for a part of the rows that are loaded."""
     deployment = deploy_cassandra(engine, rows_per_device=150)
     records = replace(deployment.workload.records, payload_bytes=100_000)
     deployment = replace(deployment, workload=replace(deployment.workload, records=records))
-    with small_disk(places.run / "cassandra", "200m"):
+    with small_disk(paths.run / "cassandra", "200m"):
         trial = attempt(deployment)
     assert trial.status in {INVALID, FAILED}
     assert trial.reasons[0].kind in {"engine-failed", "node-died"}, trial.reasons
     assert trial.reasons[-1].kind == "disk-full", trial.reasons
-    assert str(places.run / "cassandra") in trial.reasons[-1].text
+    assert str(paths.run / "cassandra") in trial.reasons[-1].text

@@ -29,7 +29,7 @@ from disturbed import (
 from perf.history import bundle
 from perf.hosts.remote import code_here
 from perf.load.histogram import merge
-from perf.local.places import Places
+from perf.local.paths import DataPaths
 from perf.model.errors import NotReady
 from perf.model.metrics import RESPONSE_TIME
 from perf.model.results import Trial, TrialStatus
@@ -154,14 +154,14 @@ def attempt(tmp_path: Path, figures: dict[str, object]) -> Try:
     ) -> Trial:
         limits = {**SHORT, **fault.limits}
         broken = deploy_fake(fault.settings, limits, **fault.load)
-        trials = Disturbed(Places(tmp_path), broken, system or fake.Fake())
+        trials = Disturbed(DataPaths(tmp_path), broken, system or fake.Fake())
         trial = trials.run(fault.moment, fault.deed)
         assert trial.status is fault.status, (trial.reasons, trials.said)
         if fault.kind:
             assert trial.reasons[0].kind == fault.kind, trial.reasons
             assert fault.text in trial.reasons[0].text, trial.reasons
         assert trials.leftovers() == []
-        assert bundle.read(trials.places.trials / trial.id)[0] == trial
+        assert bundle.read(trials.paths.trials / trial.id)[0] == trial
         if fault.moment:
             figures["ended after"] = f"{trials.took_s:.1f} s"
         mend()
@@ -321,7 +321,7 @@ class Usurped(fake.Fake):
 def test_a_stranger_on_the_address_is_never_measured(tmp_path: Path, version: str) -> None:
     """Of the same release or another: our own server cannot listen, and ends."""
     system = Usurped(tmp_path, version)
-    trials = Disturbed(Places(tmp_path / "data"), deploy_fake(limits=SHORT), system)
+    trials = Disturbed(DataPaths(tmp_path / "data"), deploy_fake(limits=SHORT), system)
     try:
         trial = trials.run()
     finally:

@@ -17,7 +17,7 @@ from perf.hosts.canary import run_canary
 from perf.hosts.facts import read_client_facts, read_facts
 from perf.hosts.remote import Completed, LocalHost, Remote
 from perf.hosts.usage import read_usage
-from perf.local.places import Places
+from perf.local.paths import DataPaths
 from perf.model.errors import StepFailed
 from perf.model.results import Sample, Trial, TrialStatus
 from perf.releases.java import read_pauses_s
@@ -138,5 +138,5 @@ def test_a_figure_that_no_bundle_holds_fails_the_trial_and_loses_no_story(
     assert not find_faults(kept)
     assert isfinite(trial.samples[0].value)
     assert drop_faulty(trial) is trial
-    staged = bundle.stage(Places(tmp_path), kept.id)
+    staged = bundle.stage(DataPaths(tmp_path), kept.id)
     assert bundle.read(bundle.seal(staged, kept, ()))[0].reasons == kept.reasons

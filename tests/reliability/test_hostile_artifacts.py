@@ -39,7 +39,7 @@ from analysis.comparing.results import (
 from analysis.orchestration.bisecting import read_bisections
 from analysis.orchestration.comparing import read_results
 from perf.jobs.interleaving import RESULT
-from perf.local.places import Places
+from perf.local.paths import DataPaths
 from perf.model.errors import InputError
 from reports.commands.answer import _read_event
 from reports.notifications.issue_plan import render_issue
@@ -136,8 +136,8 @@ LOADERS: dict[str, Callable[[Path], object]] = {
     "notices": read_notifications,
     "event": _read_event,
     "sent log": SentLog,
-    "results": lambda path: read_results(Places(path.parents[2])),
-    "bisections": lambda path: read_bisections(Places(path.parents[2])),
+    "results": lambda path: read_results(DataPaths(path.parents[2])),
+    "bisections": lambda path: read_bisections(DataPaths(path.parents[2])),
 }
 NAMES = {"results": f"comparisons/a/{RESULT}", "bisections": f"bisections/a/{BISECTION}"}
 

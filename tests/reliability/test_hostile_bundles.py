@@ -32,7 +32,7 @@ from perf.history import bundle
 from perf.history.store import History, append_all, open_history, rebuild
 from perf.local import hlog
 from perf.local.hlog import read_hlog, write_hlog
-from perf.local.places import Places
+from perf.local.paths import DataPaths
 from perf.model import histograms as encoded
 from perf.model.errors import BundleError
 from perf.model.results import Fact, Interval, LoadStep, Reason, StepOutcome, Trial, TrialId
@@ -47,7 +47,7 @@ def whole(
     make_interval: Callable[..., Interval],
 ) -> Path:
     """Return a sealed bundle that has something of everything."""
-    places = Places(tmp_path_factory.mktemp("whole"))
+    paths = DataPaths(tmp_path_factory.mktemp("whole"))
     step = LoadStep(
         phase="ladder-200",
         offered_load_ops_per_s=200.0,
@@ -64,7 +64,7 @@ def whole(
         remarks=(Reason(kind="c", text="d"),),
         environment_before=(Fact(host="localhost", name="kernel", value="6.1.0"),),
     )
-    staged = bundle.stage(places, trial.id)
+    staged = bundle.stage(paths, trial.id)
     (staged / bundle.LOGS / "node-1-system.log").write_text("INFO started\n", encoding="utf-8")
     return bundle.seal(staged, trial, [make_interval([5, 50, 500])])
 
@@ -322,12 +322,12 @@ def test_a_line_that_is_no_interval_is_reported_with_its_number(
 
 @pytest.mark.keeps("hostile-bundles")
 def test_what_is_no_file_stops_no_other_bundle(whole: Path, tmp_path: Path) -> None:
-    places = Places(tmp_path)
-    good = copy(whole, places.trials)
+    paths = DataPaths(tmp_path)
+    good = copy(whole, paths.trials)
     bad = []
     for name in (bundle.TRIAL, bundle.INTERVALS, bundle.MANIFEST, "logs/node-1-system.log", "."):
         for kind in NO_FILES:
-            place = copy(whole, places.trials)
+            place = copy(whole, paths.trials)
             bad.append(place.name)
             if name == ".":
                 shutil.rmtree(place)
@@ -335,29 +335,29 @@ def test_what_is_no_file_stops_no_other_bundle(whole: Path, tmp_path: Path) -> N
             if kind == "huge" and name.endswith(".log"):
                 os.truncate(place / name, 1)  # in pieces, it would be read for half a minute
     with within(60):
-        appended = append_all(places, lambda _: None)
+        appended = append_all(paths, lambda _: None)
     assert (appended.new, appended.known, len(appended.bad)) == (1, 0, len(bad))
     for name, error in zip(sorted(bad), appended.bad, strict=True):
         assert is_well_told(BundleError(error), name)
-    with open_history(places.history, read_only=True) as history:
+    with open_history(paths.history, read_only=True) as history:
         assert [trial.id for trial in history.heads()] == [good.name]
 
 
 @pytest.mark.keeps("hostile-bundles")
 def test_files_of_ten_gigabytes_are_refused_in_little_memory(whole: Path, tmp_path: Path) -> None:
-    places = Places(tmp_path)
+    paths = DataPaths(tmp_path)
     for name in (bundle.TRIAL, bundle.INTERVALS, bundle.MANIFEST):
-        put_in_place(copy(whole, places.trials) / name, "huge")
-    copy(whole, places.trials)
+        put_in_place(copy(whole, paths.trials) / name, "huge")
+    copy(whole, paths.trials)
     code = """
 import sys
 from pathlib import Path
 from perf.history.store import append_all, rebuild
 from perf.history import bundle
-from perf.local.places import Places
-places = Places(Path(sys.argv[1]))
-print(append_all(places, lambda _: None))
-print(rebuild(places.history, bundle.find(places), lambda _: None))
+from perf.local.paths import DataPaths
+paths = DataPaths(Path(sys.argv[1]))
+print(append_all(paths, lambda _: None))
+print(rebuild(paths.history, bundle.find(paths), lambda _: None))
 """
     done = run_bounded(code, tmp_path, memory_mb=1024)
     assert done.returncode == 0, done.stderr[-2000:]
@@ -367,28 +367,28 @@ print(rebuild(places.history, bundle.find(places), lambda _: None))
 
 @pytest.mark.keeps("hostile-bundles")
 def test_names_that_drive_a_terminal_are_escaped(whole: Path, tmp_path: Path) -> None:
-    places = Places(tmp_path)
-    bad = copy(whole, places.trials)
-    good = copy(whole, places.trials)
-    bad.rename(places.trials / os.fsdecode(b"\x1b[2J\xff\nx"))
+    paths = DataPaths(tmp_path)
+    bad = copy(whole, paths.trials)
+    good = copy(whole, paths.trials)
+    bad.rename(paths.trials / os.fsdecode(b"\x1b[2J\xff\nx"))
     reported: list[str] = []
-    appended = append_all(places, reported.append)
+    appended = append_all(paths, reported.append)
     assert appended.new == 1
     assert is_well_told(BundleError(appended.bad[0]))
     assert re.search(r"\\x1b\[2J\\udcff", appended.bad[0])
-    assert rebuild(places.history, bundle.find(places), reported.append).new == 1
-    with open_history(places.history, read_only=True) as history:
+    assert rebuild(paths.history, bundle.find(paths), reported.append).new == 1
+    with open_history(paths.history, read_only=True) as history:
         assert [trial.id for trial in history.heads()] == [good.name]
 
 
 @pytest.mark.keeps("hostile-bundles")
 def test_a_hard_link_is_a_file_and_what_it_leads_to_stays(whole: Path, tmp_path: Path) -> None:
-    places = Places(tmp_path)
-    place = copy(whole, places.trials)
+    paths = DataPaths(tmp_path)
+    place = copy(whole, paths.trials)
     outside = tmp_path / "outside.json"
     os.link(place / bundle.TRIAL, outside)
     before = outside.read_bytes()
-    assert append_all(places, lambda _: None).new == 1
+    assert append_all(paths, lambda _: None).new == 1
     assert outside.read_bytes() == before
 
 

@@ -26,7 +26,7 @@ from perf.config.triage_file import add_entries
 from perf.history.place import read_place
 from perf.jobs.night import open_night, read_nights
 from perf.local.document import MAX_BYTES
-from perf.local.places import Places
+from perf.local.paths import DataPaths
 from perf.model.errors import BundleError, ConfigError
 from perf.model.nights import Night, PlannedTrial
 from perf.model.rules import TriageEntry
@@ -249,25 +249,25 @@ def test_a_broken_plan_of_a_night_is_refused_and_leads_nowhere_else(
 ) -> None:
     catalog = load_catalog(root)
     suite, now = catalog.suite("fake-night"), datetime(2026, 3, 1, 2, 0, tzinfo=UTC)
-    places = Places(tmp_path / "var")
-    night, _ = open_night(places, catalog, suite, now, is_to_be_reported=True)
-    path = places.nights / f"{night.id}.json"
+    paths = DataPaths(tmp_path / "var")
+    night, _ = open_night(paths, catalog, suite, now, is_to_be_reported=True)
+    path = paths.nights / f"{night.id}.json"
     data = path.read_bytes()
-    before = {one.name for one in places.nights.iterdir()}
+    before = {one.name for one in paths.nights.iterdir()}
 
     def take(data: bytes) -> None:
         path.write_bytes(data)
         try:
-            found, _ = open_night(places, catalog, suite, now, is_to_be_reported=True)
+            found, _ = open_night(paths, catalog, suite, now, is_to_be_reported=True)
         except BundleError:
-            assert {one.name for one in places.nights.iterdir()} == before
+            assert {one.name for one in paths.nights.iterdir()} == before
             assert {one.name for one in tmp_path.iterdir()} <= {"var"}
             raise
         assert isinstance(found, Night)
         assert all(isinstance(one, PlannedTrial) and "/" not in one.id for one in found.trials)
-        for one in {one.name for one in places.nights.iterdir()} - before:
+        for one in {one.name for one in paths.nights.iterdir()} - before:
             assert one.startswith("2026-03-01-")
-            (places.nights / one).unlink()
+            (paths.nights / one).unlink()
 
     broken = broken_documents(json.loads(data)) | broken_bytes(data)
     figures["broken plans"] = offer(broken, take, BundleError, effort(25, 2000), path)
@@ -276,9 +276,9 @@ def test_a_broken_plan_of_a_night_is_refused_and_leads_nowhere_else(
 @pytest.mark.keeps("hostile-plans")
 @pytest.mark.parametrize("kind", NO_FILES)
 def test_a_plan_that_is_no_file_is_reported(tmp_path: Path, kind: str) -> None:
-    places = Places(tmp_path)
-    places.nights.mkdir()
-    put_in_place(places.nights / "2026-03-01-1.json", kind)
+    paths = DataPaths(tmp_path)
+    paths.nights.mkdir()
+    put_in_place(paths.nights / "2026-03-01-1.json", kind)
     with within(LONGEST_S), pytest.raises(BundleError) as caught:
-        read_nights(places)
+        read_nights(paths)
     assert is_well_told(caught.value, "2026-03-01-1.json", "move it away")

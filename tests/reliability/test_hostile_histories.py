@@ -18,7 +18,7 @@ from perf.history import bundle
 from perf.history.distributions import distribute
 from perf.history.storage import file
 from perf.history.store import open_history, rebuild
-from perf.local.places import Places
+from perf.local.paths import DataPaths
 from perf.model.errors import HistoryError, KnickpointError
 from perf.model.results import Interval, Purpose, Trial, TrialId
 from reports.pages.reproduction.courses import cut
@@ -32,16 +32,16 @@ def filled(
     tmp_path_factory: pytest.TempPathFactory,
     make_trial: Callable[..., Trial],
     make_intervals: Callable[..., tuple[Interval, ...]],
-) -> Places:
+) -> DataPaths:
     """Return a data directory with a history of a few trials and their bundles."""
-    places = Places(tmp_path_factory.mktemp("filled"))
-    with open_history(places.history) as history:
+    paths = DataPaths(tmp_path_factory.mktemp("filled"))
+    with open_history(paths.history) as history:
         for number in range(3):
             trial = make_trial(id=TrialId(f"trial-{number}"))
             trial = replace(trial, started_at=trial.started_at + timedelta(days=number))
-            staged = bundle.stage(places, trial.id)
+            staged = bundle.stage(paths, trial.id)
             history.append(bundle.seal(staged, trial, make_intervals()))
-    return places
+    return paths
 
 
 def ask_everything(path: Path) -> None:
@@ -50,7 +50,7 @@ def ask_everything(path: Path) -> None:
         trials = [head.id for head in history.heads()]
         history.trials()
         history.observations(*Purpose)
-        history.circumstances()
+        history.environments()
         history.moves([trials])
         history.bundle_digests()
         history.search_bounds()
@@ -115,7 +115,7 @@ def spoil(data: bytes, chance: random.Random) -> bytes:
 @pytest.mark.slow
 @pytest.mark.keeps("hostile-histories")
 def test_a_spoiled_file_answers_or_is_reported_as_damaged(
-    filled: Places,
+    filled: DataPaths,
     tmp_path: Path,
     effort: Callable[[int, int], int],
     figures: dict[str, object],
@@ -182,7 +182,7 @@ ROWS = (
 @pytest.mark.keeps("hostile-histories")
 @pytest.mark.parametrize("change", ROWS)
 def test_rows_of_others_are_answers_or_reported_as_damage(
-    filled: Places, tmp_path: Path, change: str
+    filled: DataPaths, tmp_path: Path, change: str
 ) -> None:
     path = tmp_path / "history.duckdb"
     shutil.copy2(filled.history, path)
@@ -207,14 +207,14 @@ def test_rows_of_others_are_answers_or_reported_as_damage(
 @pytest.mark.keeps("hostile-histories")
 @pytest.mark.parametrize("kind", NO_FILES)
 def test_a_history_that_is_no_file_is_reported_and_never_waited_for(
-    filled: Places, tmp_path: Path, kind: str
+    filled: DataPaths, tmp_path: Path, kind: str
 ) -> None:
-    places = Places(tmp_path)
-    put_in_place(places.history, kind)
+    paths = DataPaths(tmp_path)
+    put_in_place(paths.history, kind)
     for attempt in (
-        lambda: ask_everything(places.history),
-        lambda: open_history(places.history),
-        lambda: rebuild(places.history, bundle.find(filled), lambda _: None),
+        lambda: ask_everything(paths.history),
+        lambda: open_history(paths.history),
+        lambda: rebuild(paths.history, bundle.find(filled), lambda _: None),
     ):
         try:
             with within(LONGEST_S):
@@ -223,11 +223,11 @@ def test_a_history_that_is_no_file_is_reported_and_never_waited_for(
             reported = error
         else:
             continue
-        assert is_well_told(reported, places.history.name)
+        assert is_well_told(reported, paths.history.name)
 
 
 @pytest.mark.keeps("hostile-histories")
-def test_a_log_of_others_beside_a_history_is_never_taken_in(filled: Places, tmp_path: Path) -> None:
+def test_a_log_of_others_beside_a_history_is_never_taken_in(filled: DataPaths, tmp_path: Path) -> None:
     path = tmp_path / "history.duckdb"
     shutil.copy2(filled.history, path)
     path.with_name(f"{path.name}.wal").write_bytes(b"\xff" * 5000)

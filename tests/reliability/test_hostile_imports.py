@@ -26,7 +26,7 @@ from perf.history.importers.formats import FORMATS
 from perf.history.importers.run import File, Naming, Unreadable, parse_number
 from perf.history.importing import import_files
 from perf.history.store import open_history, rebuild
-from perf.local.places import Places
+from perf.local.paths import DataPaths
 from perf.model.errors import UsageError
 
 IMPORTS = Path(__file__).parents[1] / "data" / "imports"
@@ -93,23 +93,23 @@ def broken(name: str) -> st.SearchStrategy[bytes]:
 
 def import_one(home: Path, kind: str, content: bytes, naming: Naming) -> None:
     """Import a file, and hold the import to what is promised."""
-    file, places = home / "results", Places(home / "var")
+    file, paths = home / "results", DataPaths(home / "var")
     file.write_bytes(content)
     try:
-        done = import_files(places, FORMATS[kind], [file], naming=naming, report=lambda _text: None)
+        done = import_files(paths, FORMATS[kind], [file], naming=naming, report=lambda _text: None)
     except UsageError:
-        assert not places.data.exists(), "something was written"
+        assert not paths.data.exists(), "something was written"
         raise
     assert done.series > 0
-    with open_history(places.history, read_only=True) as history:
+    with open_history(paths.history, read_only=True) as history:
         digest = history.tables_digest()
         kept = {sample for trial in history.trials() for sample in trial.samples}
-    read = {sample for path in bundle.find(places) for sample in bundle.read(path)[0].samples}
+    read = {sample for path in bundle.find(paths) for sample in bundle.read(path)[0].samples}
     assert kept == read, "the history differs from the bundles"
     assert all(math.isfinite(sample.value) for sample in kept)
-    places.history.unlink()
-    assert not rebuild(places.history, bundle.find(places), lambda _text: None).bad
-    with open_history(places.history, read_only=True) as history:
+    paths.history.unlink()
+    assert not rebuild(paths.history, bundle.find(paths), lambda _text: None).bad
+    with open_history(paths.history, read_only=True) as history:
         assert history.tables_digest() == digest
 
 
@@ -171,15 +171,15 @@ LOG = (IMPORTS / "cassandra-stress.hdr").read_text(encoding="utf-8")
 def test_what_cannot_be_kept_is_said_before_anything_is_written(
     kind: str, content: str, why: str, tmp_path: Path
 ) -> None:
-    places, file = Places(tmp_path / "var"), tmp_path / "results"
+    paths, file = DataPaths(tmp_path / "var"), tmp_path / "results"
     sound = tmp_path / "sound"
     sound.write_bytes((IMPORTS / "results.csv").read_bytes())
     file.write_text(content, encoding="utf-8")
     files = [sound, file] if kind == "csv" else [file]
     with within(20), pytest.raises(UsageError, match=why) as caught:
-        import_files(places, FORMATS[kind], files, naming=NAMING, report=lambda _text: None)
+        import_files(paths, FORMATS[kind], files, naming=NAMING, report=lambda _text: None)
     assert is_well_told(caught.value, file)
-    assert not places.data.exists()
+    assert not paths.data.exists()
 
 
 @pytest.mark.keeps("imports-whole-or-not-at-all")
@@ -188,7 +188,7 @@ def test_two_times_that_an_option_makes_one_are_not_mixed(tmp_path: Path) -> Non
     file.write_text(LOG, encoding="utf-8")
     with pytest.raises(UsageError, match="would be one operation of one kind of time"):
         import_files(
-            Places(tmp_path / "var"),
+            DataPaths(tmp_path / "var"),
             FORMATS["hdr"],
             [file],
             naming=replace(NAMING, times="response_time"),
@@ -203,7 +203,7 @@ def test_what_is_no_file_is_refused_at_once(kind: str, tmp_path: Path) -> None:
     put_in_place(path, kind)
     with within(20), pytest.raises((UsageError, OSError)) as caught:
         import_files(
-            Places(tmp_path / "var"),
+            DataPaths(tmp_path / "var"),
             FORMATS["csv"],
             [path],
             naming=NAMING,

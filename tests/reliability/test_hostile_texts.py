@@ -17,7 +17,7 @@ from analysis.detection.series_file import FileFindings, parse_series, write_fin
 from perf.commands.main import escape
 from perf.history import bundle
 from perf.history.store import open_history
-from perf.local.places import Places
+from perf.local.paths import DataPaths
 from perf.model.results import Named, Trial
 
 HOSTILE = "\x1b]0;owned\x07\x1b[2J\x9b31m\u202egnp\u2066\r\x08\x7f\u2028"
@@ -52,13 +52,13 @@ def find_obeyed(text: str) -> set[str]:
 @pytest.fixture
 def data(tmp_path: Path, make_trial: Callable[..., Trial]) -> Path:
     """Return a data directory whose history has a trial with hostile names."""
-    places = Places(tmp_path / "var")
+    paths = DataPaths(tmp_path / "var")
     named = Named(name=f"config{HOSTILE}", sha256="333333333333")
     trial = make_trial(experiment=f"write{HOSTILE}", config=named, night=f"night{HOSTILE}")
-    path = bundle.seal(bundle.stage(places, trial.id), trial, ())
-    with open_history(places.history) as history:
+    path = bundle.seal(bundle.stage(paths, trial.id), trial, ())
+    with open_history(paths.history) as history:
         history.append(path)
-    return places.data
+    return paths.data
 
 
 @pytest.mark.keeps("terminals-obey-no-name")

@@ -16,7 +16,7 @@ from needs import need
 from postgres_server import PASSWORD, PostgresServer, find_programs, serving
 from watched import Expected, Watched, choose_moment, digest_history, list_kinds
 
-from perf.local.places import Places
+from perf.local.paths import DataPaths
 from perf.model.errors import HistoryError
 from reports.clients.webhook import VARIABLE
 from reports.notifications.sent_log import SentLog
@@ -59,14 +59,14 @@ def test_what_was_written_down_as_reported_is_not_reported_again(
             own = 0
             while ended.is_killed:
                 own += 1
-                written, heard = set(SentLog(watched.places.sent_log).sent), len(channel.heard)
+                written, heard = set(SentLog(watched.paths.sent_log).sent), len(channel.heard)
                 assert written <= set(list_names(channel))
                 ended = watched.run(environment)
                 assert not written & set(list_names(channel)[heard:])
         assert ended.code == 0, ended
         names = list_names(channel)
         assert len(set(names)) == 3
-        assert set(SentLog(watched.places.sent_log).sent) == set(names)
+        assert set(SentLog(watched.paths.sent_log).sent) == set(names)
         assert len(names) - 3 <= own
         kills, repeated = kills + own, repeated + len(names) - 3
         expected = expected or Expected(
@@ -106,11 +106,11 @@ def lakes(
 def begin_move(name: str, begin: Path, here: Path, lake: LakeOfLabs, launcher: Commands) -> Watched:
     """Copy a directory whose history is about to be moved; "to file" it is in the lake alone."""
     shutil.copytree(begin, here)
-    lake.join(Places(here / "var"))
+    lake.join(DataPaths(here / "var"))
     if name == "to file":
         filled = Watched(MOVES["to lake"], here, launcher).run(SECRET)
         assert filled.code == 0, filled
-        Places(here / "var").history.unlink()
+        DataPaths(here / "var").history.unlink()
     return Watched(MOVES[name], here, launcher)
 
 
@@ -147,7 +147,7 @@ def test_a_killed_move_is_whole_or_nothing_and_goes_on(
         if kills >= effort(1, 7):
             break
         watched = begin_move(name, begin, room / f"try-{number}", lakes(), launcher)
-        file = watched.places.history
+        file = watched.paths.history
         ended = watched.run(SECRET, **(choose_moment(generator, expected) if expected else {}))
         while ended.is_killed:
             kills += 1

@@ -32,7 +32,7 @@ from writing import find_appended, find_reported, unpack_older
 
 from perf.history import bundle
 from perf.history.store import open_history, rebuild, replace_damaged
-from perf.local.places import Places
+from perf.local.paths import DataPaths
 from perf.model.errors import DamagedHistory, HistoryError
 from perf.model.results import Interval, Trial, TrialId
 
@@ -87,7 +87,7 @@ class Life(RuleBasedStateMachine):
         self.commands, self.like, self.intervals = commands, like, intervals
         self.room = Path(tempfile.mkdtemp(dir=above))
         self.here = self.room / "here"
-        self.places = Places(self.here / "var")
+        self.paths = DataPaths(self.here / "var")
         self.intact: dict[str, str] = {}
         self.damaged: set[str] = set()
         self.known: set[str] = set()
@@ -99,10 +99,10 @@ class Life(RuleBasedStateMachine):
         is_the_same = not (self.is_ruined or self.is_older or self.is_pruned)
         if is_the_same and self.known and self.known == self.intact.keys():
             fresh = self.room / "fresh.duckdb"
-            rebuild(fresh, [self.places.trials / name for name in self.known], lambda _: None)
+            rebuild(fresh, [self.paths.trials / name for name in self.known], lambda _: None)
             with (
                 open_history(fresh, read_only=True) as one,
-                open_history(self.places.history, read_only=True) as other,
+                open_history(self.paths.history, read_only=True) as other,
             ):
                 assert one.tables_digest() == other.tables_digest()
         shutil.rmtree(self.room)
@@ -114,7 +114,7 @@ class Life(RuleBasedStateMachine):
         self.is_older = is_older
         if is_older:
             unpack_older(self.here)
-            for place in bundle.find(self.places):
+            for place in bundle.find(self.paths):
                 self.keep(place)
             self.known = set(self.intact)
 
@@ -129,7 +129,7 @@ class Life(RuleBasedStateMachine):
                 started_at=begun,
                 finished_at=begun + timedelta(minutes=3),
             )
-            sealed = bundle.seal(bundle.stage(self.places, trial.id), trial, self.intervals)
+            sealed = bundle.seal(bundle.stage(self.paths, trial.id), trial, self.intervals)
             self.keep(sealed)
             self.measured += 1
 
@@ -149,14 +149,14 @@ class Life(RuleBasedStateMachine):
     @rule(moments=MOMENTS, drops_lost=st.booleans())
     def rebuild(self, moments: list[int], *, drops_lost: bool) -> None:
         lost = set() if self.is_ruined else self.known - self.intact.keys()
-        ruined = self.places.history.read_bytes() if self.is_ruined else b""
+        ruined = self.paths.history.read_bytes() if self.is_ruined else b""
         done = self.run("history", "rebuild", *(["--drop-lost"] if drops_lost else []), moments=moments)
         if lost and not drops_lost:
             assert done.code == 3, done
             assert all(one in done.said for one in sorted(lost)[:3]), done
             return
         assert done.code == (3 if self.find_bad() else 0), done
-        kept = {one.read_bytes() for one in self.places.data.glob("history.damaged*.duckdb")}
+        kept = {one.read_bytes() for one in self.paths.data.glob("history.damaged*.duckdb")}
         assert not ruined or ruined in kept
         self.known, self.is_ruined, self.is_pruned = set(self.intact), False, False
 
@@ -187,7 +187,7 @@ class Life(RuleBasedStateMachine):
             assert one.code == 0 or one.is_refused, one
         self.is_pruned = self.is_pruned or any("prune" in one for one in commands)
         self.append([])
-        self.has_site = (self.places.site / "index.html").exists()
+        self.has_site = (self.paths.site / "index.html").exists()
 
     # What befalls it.
 
@@ -195,7 +195,7 @@ class Life(RuleBasedStateMachine):
     @rule(draw=st.data(), how=st.sampled_from([cut, flip, lose_trial, shutil.rmtree]))
     def damage_bundle(self, draw: st.DataObject, how: Callable[[Path], None]) -> None:
         name = draw.draw(st.sampled_from(sorted(self.intact)))
-        how(self.places.trials / name)
+        how(self.paths.trials / name)
         del self.intact[name]
         self.damaged.add(name)
 
@@ -203,7 +203,7 @@ class Life(RuleBasedStateMachine):
     @rule()
     def restore_bundles(self) -> None:
         for name in self.damaged:
-            place = self.places.trials / name
+            place = self.paths.trials / name
             shutil.rmtree(place, ignore_errors=True)
             shutil.copytree(self.room / "backup" / name, place)
             self.intact[name] = digest_tree(place)
@@ -212,32 +212,32 @@ class Life(RuleBasedStateMachine):
     @precondition(lambda self: self.known and not self.is_ruined)
     @rule(how=st.sampled_from([empty, halve]))
     def ruin_history(self, how: Callable[[Path], None]) -> None:
-        how(self.places.history)
+        how(self.paths.history)
         self.is_ruined = True
 
     @precondition(lambda self: self.is_ruined)
     @rule()
     def mend_as_a_nightly_does(self) -> None:
-        before = self.places.history.read_bytes()
+        before = self.paths.history.read_bytes()
         is_whole = self.has_bundles() and not self.find_bad()
         with suppress(HistoryError):
-            replace_damaged(self.places, DamagedHistory("ruined"), lambda _: None)
+            replace_damaged(self.paths, DamagedHistory("ruined"), lambda _: None)
             assert is_whole
             self.known, self.is_ruined, self.is_pruned = set(self.intact), False, False
         assert self.is_ruined is not is_whole
         if self.is_ruined:
-            assert self.places.history.read_bytes() == before
+            assert self.paths.history.read_bytes() == before
 
     # What holds all the time.
 
     @invariant()
     def nothing_is_lost_or_doubled(self) -> None:
-        now = {name: digest_tree(self.places.trials / name) for name in self.intact}
+        now = {name: digest_tree(self.paths.trials / name) for name in self.intact}
         assert now == self.intact
         if not self.is_ruined and not self.is_older:
             assert find_appended(self.here) == self.known
-        assert (self.places.site / "index.html").exists() or not self.has_site
-        assert not list(self.places.data.glob("*.new"))
+        assert (self.paths.site / "index.html").exists() or not self.has_site
+        assert not list(self.paths.data.glob("*.new"))
 
     def run(self, *argv: object, moments: list[int]) -> Done:
         """Run a command to its end; after each kill it is run once more."""
@@ -248,7 +248,7 @@ class Life(RuleBasedStateMachine):
                 break
             if not self.is_ruined and not self.is_older and argv[0] == "append":
                 assert find_reported(done) <= find_appended(self.here)
-            assert self.places.site.exists() or not self.has_site
+            assert self.paths.site.exists() or not self.has_site
         else:
             done = self.commands.run(*argv, *where, under=self.here)
         self.is_older = False
@@ -260,14 +260,14 @@ class Life(RuleBasedStateMachine):
 
     def where(self, command: str) -> tuple[str, ...]:
         configs = ("--configs", str(CONFIGS)) if command in {"report", "detect"} else ()
-        return ("--data", str(self.places.data), *configs)
+        return ("--data", str(self.paths.data), *configs)
 
     def has_bundles(self) -> bool:
-        return bool(bundle.find(self.places))
+        return bool(bundle.find(self.paths))
 
     def find_bad(self) -> Collection[str]:
         """Return the bundles that are there and damaged."""
-        return {name for name in self.damaged if (self.places.trials / name).exists()}
+        return {name for name in self.damaged if (self.paths.trials / name).exists()}
 
 
 @pytest.mark.slow

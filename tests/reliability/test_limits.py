@@ -205,7 +205,7 @@ WORST = {
     "hdr": ("", "x\n"),
 }
 """How the worst file of each kind begins, and what it repeats."""
-IMPORT = "read(Places(path.parent / 'var'), FORMATS['{}'], [path], naming=Naming({}), report=str)"
+IMPORT = "read(DataPaths(path.parent / 'var'), FORMATS['{}'], [path], naming=Naming({}), report=str)"
 
 
 def make_import(kind: str) -> Reader:
@@ -434,7 +434,7 @@ if "find_span" in sys.argv[2]:
 if "Naming" in sys.argv[2]:
     from perf.history.importers.formats import FORMATS
     from perf.history.importers.run import Naming
-    from perf.local.places import Places
+    from perf.local.paths import DataPaths
 if "Night" in sys.argv[2]:
     from pydantic import TypeAdapter
     from perf.model.nights import Night

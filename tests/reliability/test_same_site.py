@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from perf.local.places import cache_dir
+from perf.local.paths import cache_dir
 
 ROOT = Path(__file__).parents[2]
 LOCK = ROOT / "requirements/all.lock"

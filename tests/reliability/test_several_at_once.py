@@ -22,7 +22,7 @@ from perf.config.catalog import load_catalog, read_triage
 from perf.history import bundle
 from perf.history.store import append_all, open_history, rebuild
 from perf.jobs.night import find_missing, read_nights
-from perf.local.places import Places
+from perf.local.paths import DataPaths
 from perf.model.results import Interval, Trial
 
 KEEPS = pytest.mark.keeps("several-at-once-harm-nothing")
@@ -93,12 +93,12 @@ def count_refused(ended: Sequence[Done], fine: Sequence[int] = (0,)) -> int:
 
 def check_history(here: Path) -> int:
     """Hold that what is kept is whole, once, and the same in bundles and history; count trials."""
-    places = Places(here / "var")
-    found = bundle.find(places)
-    assert not list(places.trials.glob(".staging-*"))
-    assert not list(places.data.glob("history.duckdb.*.new")) + list(places.data.glob("*.new"))
-    append_all(places, lambda _: None)  # what was refused is done now
-    with open_history(places.history, read_only=True) as history:
+    paths = DataPaths(here / "var")
+    found = bundle.find(paths)
+    assert not list(paths.trials.glob(".staging-*"))
+    assert not list(paths.data.glob("history.duckdb.*.new")) + list(paths.data.glob("*.new"))
+    append_all(paths, lambda _: None)  # what was refused is done now
+    with open_history(paths.history, read_only=True) as history:
         digests, whole = history.bundle_digests(), history.tables_digest()
     assert digests == {place.name: bundle.digest(place) for place in found}
     for place in found:
@@ -178,12 +178,12 @@ def test_two_nightlies_beside_readers_and_writers(
     commands = ("nightly --suite fake-short", "nightly --suite fake-short", "append", "report")
     for _ in range(tries):
         here = together.prepare("configs")
-        open_history(Places(here / "var").history).__exit__(None, None, None)
+        open_history(DataPaths(here / "var").history).__exit__(None, None, None)
         ended = together.run(here, commands, chance)
         refused += count_refused(ended, (0, 1))
         nightlies = sum(one.code in (0, 1) for one in ended[:2])
-        nights = read_nights(Places(here / "var"))
-        assert [find_missing(night, Places(here / "var")) for night in nights] == [()] * nightlies
+        nights = read_nights(DataPaths(here / "var"))
+        assert [find_missing(night, DataPaths(here / "var")) for night in nights] == [()] * nightlies
         assert check_history(here) == 2 * nightlies
         assert not list((here / "var" / "nights").glob("*.untold"))
     figures["two nightlies, append, report"] = f"{tries} times, {refused} commands refused"
@@ -198,7 +198,7 @@ def test_two_real_nightlies(together: Together, figures: dict[str, object]) -> N
     ended = together.run(here, commands, random.Random(14), made_up=False)  # noqa: S311  no secret
     refused = count_refused(ended, (0, 1))
     assert check_history(here) == 2 * (2 - refused)
-    with open_history(Places(here / "var").history, read_only=True) as history:
+    with open_history(DataPaths(here / "var").history, read_only=True) as history:
         assert {trial.status.value for trial in history.trials()} == {"completed"}
     figures["two nightlies with servers"] = f"1 time, {refused} refused"
 
@@ -213,7 +213,7 @@ def test_decisions_of_several_people_are_all_kept(
     for _ in range(tries):
         here = together.prepare("drops")
         judgement = judge_history(
-            Places(here / "var"), load_catalog(here / "configs"), datetime.now(UTC).date()
+            DataPaths(here / "var"), load_catalog(here / "configs"), datetime.now(UTC).date()
         )
         names = [one.name for one in judgement.incidents]
         assert len(names) > 1

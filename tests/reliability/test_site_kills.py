@@ -22,7 +22,7 @@ import pytest
 from perf.config.catalog import load_catalog
 from perf.history import bundle
 from perf.history.store import append_all
-from perf.local.places import Places
+from perf.local.paths import DataPaths
 from perf.model.results import Interval, Release, Trial, TrialId
 from reports.pages.whole_site import write_report
 from reports.site.publishing import exchange
@@ -87,10 +87,10 @@ def make_sites(size: int) -> tuple[Callable[[Path], object], Callable[[Path], ob
     """Return two builds: some files are the same, some differ, some folders come and go."""
 
     def build(which: str, site: Path) -> None:
-        paths = [f"{folder}/{n}.html" for folder in ("series", "trials") for n in range(size)]
-        paths += [f"only-{which}/deep/{n}.js" for n in range(size)]
+        names = [f"{folder}/{n}.html" for folder in ("series", "trials") for n in range(size)]
+        names += [f"only-{which}/deep/{n}.js" for n in range(size)]
         content = {
-            path: f"{path} {'same' if n % 3 else which}\n".encode() * 50 for n, path in enumerate(paths)
+            path: f"{path} {'same' if n % 3 else which}\n".encode() * 50 for n, path in enumerate(names)
         }
         content["index.html"] = f"front of {which}".encode()
 
@@ -174,35 +174,35 @@ def test_a_large_report_killed_from_outside_leaves_one_whole_site(
 
 
 @pytest.fixture
-def places(
+def paths(
     tmp_path: Path,
     make_trial: Callable[..., Trial],
     make_intervals: Callable[..., tuple[Interval, ...]],
-) -> Places:
+) -> DataPaths:
     """Return a data directory with a history of twelve trials."""
-    places = Places(tmp_path / "var")
+    paths = DataPaths(tmp_path / "var")
     for day in range(1, 13):
         release = Release(system="cassandra", version=f"5.0.{day}", line="5.0", ordinal=day)
         at = make_trial().started_at + timedelta(days=day)
         trial = make_trial(
             id=TrialId(f"trial-{day:02d}"), release=release, started_at=at, finished_at=at
         )
-        bundle.seal(bundle.stage(places, trial.id), trial, make_intervals())
-    append_all(places, lambda _: None)
-    return places
+        bundle.seal(bundle.stage(paths, trial.id), trial, make_intervals())
+    append_all(paths, lambda _: None)
+    return paths
 
 
 @pytest.mark.slow
 @pytest.mark.keeps("site-whole-or-old")
 def test_a_real_report_killed_from_outside_leaves_one_whole_site(
-    places: Places, effort: Callable[[int, int], int], figures: dict[str, object]
+    paths: DataPaths, effort: Callable[[int, int], int], figures: dict[str, object]
 ) -> None:
     builds = [
-        functools.partial(write_report, places, load_catalog(CONFIGS), NOW + timedelta(days=days))
+        functools.partial(write_report, paths, load_catalog(CONFIGS), NOW + timedelta(days=days))
         for days in (0, 3)
     ]
-    figures["kills of reports of a history"] = kill_often(places.site, builds, effort(2, 60))
-    assert not [*places.data.glob(".site*")]
+    figures["kills of reports of a history"] = kill_often(paths.site, builds, effort(2, 60))
+    assert not [*paths.data.glob(".site*")]
 
 
 def kill_often(site: Path, builds: list[Build], kills: int) -> int:

@@ -14,7 +14,7 @@ from killed_commands import Scenario
 from perf.history import bundle
 from perf.history.place import has_history
 from perf.history.store import open_history, rebuild
-from perf.local.places import Places
+from perf.local.paths import DataPaths
 
 # Not the last line of a killed command, which may be half a line.
 _TOLD = re.compile(r"^\s*appended (\S+).*\n", re.MULTILINE)
@@ -70,8 +70,8 @@ class Watched:
     reported: set[str] = field(default_factory=set)
 
     @property
-    def places(self) -> Places:
-        return Places(self.here / "var")
+    def paths(self) -> DataPaths:
+        return DataPaths(self.here / "var")
 
     def run(
         self, environment: Mapping[str, str] | None = None, change: int = 0, **moment: object
@@ -79,7 +79,7 @@ class Watched:
         incident = self.here / "incident"
         words = {"here": self.here, "incident": incident.read_text() if incident.exists() else ""}
         argv = [word.format_map(words) for word in self.scenario.argv.split()]
-        argv += ["--data", str(self.places.data)]
+        argv += ["--data", str(self.paths.data)]
         if (configs := self.here / "configs").is_dir():
             argv += ["--configs", str(configs)]
         aside = self.here / "tmp"
@@ -98,21 +98,21 @@ class Watched:
 
     def check_kept(self) -> None:
         """Hold what is there against what was there before, and what was reported."""
-        now = {place.name: digest_tree(place) for place in bundle.find(self.places)}
+        now = {place.name: digest_tree(place) for place in bundle.find(self.paths)}
         assert {name: now.get(name) for name in self.sealed} == self.sealed
         self.sealed = now
-        assert len(list(self.places.trials.glob(".*"))) <= 1
-        kept = self.read_ids() if has_history(self.places) else []
+        assert len(list(self.paths.trials.glob(".*"))) <= 1
+        kept = self.read_ids() if has_history(self.paths) else []
         assert len(kept) == len(set(kept))
         assert self.reported <= set(kept) <= set(now)
 
     def read_ids(self) -> list[str]:
-        with open_history(self.places.history, read_only=True) as history:
+        with open_history(self.paths.history, read_only=True) as history:
             return [name for (name,) in history.query("SELECT trial_id FROM trials").rows]
 
     def check_whole(self, ended: Done, expected: Expected) -> None:
         """Hold a directory in which the command succeeded against one in which it was never killed."""
-        trials = [bundle.read(place)[0] for place in bundle.find(self.places)]
+        trials = [bundle.read(place)[0] for place in bundle.find(self.paths)]
         for trial in trials:
             kinds = {reason.kind for reason in trial.reasons}
             assert kinds <= {_OF_OTHERS}, (trial.id, trial.reasons, trial.log_tail)
@@ -121,12 +121,12 @@ class Watched:
         self.check_kept()
         left = list_kinds(self.here) - expected.kinds
         assert not left, left
-        if self.places.history.exists():
-            assert digest_history(self.places.history) == (expected.digest or self.digest_rebuilt())
+        if self.paths.history.exists():
+            assert digest_history(self.paths.history) == (expected.digest or self.digest_rebuilt())
 
     def digest_rebuilt(self) -> str:
         elsewhere = self.here / "rebuilt" / "history.duckdb"
-        rebuild(elsewhere, bundle.find(self.places), lambda _: None)
+        rebuild(elsewhere, bundle.find(self.paths), lambda _: None)
         return digest_history(elsewhere)
 
 
@@ -148,5 +148,5 @@ def observe(scenario: Scenario, begin: Path, here: Path, launcher: Commands) -> 
         seconds=ended.seconds,
         changes=ended.changes,
         kinds=list_kinds(here),
-        digest=digest_history(watched.places.history) if scenario.is_same else "",
+        digest=digest_history(watched.paths.history) if scenario.is_same else "",
     )

@@ -25,7 +25,7 @@ from perf.config.catalog import load_catalog
 from perf.history import bundle
 from perf.history.store import append_all, open_history
 from perf.jobs.night import find_missing, read_nights
-from perf.local.places import Places
+from perf.local.paths import DataPaths
 from perf.model.identity import named
 from perf.model.results import Purpose, Sample, Trial, TrialId
 from perf.systems.fake.system import Fake
@@ -65,24 +65,24 @@ def _template() -> tuple[Trial, Any]:
 def seal_three(place: Path, appended: int = 0) -> None:
     """Seal three trials of one series, of which some are in the history."""
     trial, intervals = _template()
-    places = Places(place / "var")
+    paths = DataPaths(place / "var")
     for number in range(3):
         one = replace(trial, id=TrialId(f"trial-{number}"), started_at=trial.started_at, log_tail="x")
-        staged = bundle.stage(places, one.id)
+        staged = bundle.stage(paths, one.id)
         (staged / bundle.LOGS / "node-1-system.log").write_text("INFO started\n")
         bundle.seal(staged, one, intervals)
         if number + 1 == appended:
-            append_all(places, lambda _: None)
+            append_all(paths, lambda _: None)
 
 
 def unpack_older(place: Path) -> None:
     """Put a history of an older schema beside its bundle."""
-    places = Places(place / "var")
-    places.trials.mkdir(parents=True)
+    paths = DataPaths(place / "var")
+    paths.trials.mkdir(parents=True)
     packed = DATA / "histories/version-2.duckdb.gz"
-    places.history.write_bytes(gzip.decompress(packed.read_bytes()))
+    paths.history.write_bytes(gzip.decompress(packed.read_bytes()))
     for one in (DATA / "bundles/version-2").iterdir():
-        shutil.copytree(one, places.trials / one.name)
+        shutil.copytree(one, paths.trials / one.name)
 
 
 def write_results(place: Path) -> None:
@@ -92,7 +92,7 @@ def write_results(place: Path) -> None:
 
 def remember(place: Path, *, is_slower: bool = False) -> None:
     """Seal and append what earlier nights measured; of late, releases that do a fifth less."""
-    places, configs = Places(place / "var"), place / "configs"
+    paths, configs = DataPaths(place / "var"), place / "configs"
     shutil.copytree(DATA / "configs", configs, ignore=shutil.ignore_patterns("fake-*.yaml", "tiny-*"))
     (configs / "suites/night.yaml").write_text(SUITE)
     catalog = load_catalog(configs)
@@ -125,15 +125,15 @@ def remember(place: Path, *, is_slower: bool = False) -> None:
             finished_at=started_at + timedelta(minutes=1),
             samples=(sample,),
         )
-        bundle.seal(bundle.stage(places, one.id), one, intervals[:2])
-    append_all(places, lambda _: None)
+        bundle.seal(bundle.stage(paths, one.id), one, intervals[:2])
+    append_all(paths, lambda _: None)
 
 
 def regress(place: Path) -> None:
     """Let the history hold one regression, whose name a file tells."""
     remember(place, is_slower=True)
     judgement = judge_history(
-        Places(place / "var"), load_catalog(place / "configs"), datetime.now(UTC).date()
+        DataPaths(place / "var"), load_catalog(place / "configs"), datetime.now(UTC).date()
     )
     (place / "incident").write_text(judgement.incidents[0].name)
 
@@ -230,7 +230,7 @@ class Bench:
 
 def has_answered(name: str, place: Path) -> bool:
     """Return whether a comparison came to its answer: it is not made again, the next one is another."""
-    return name == "compare" and bool(read_results(Places(place / "var")))
+    return name == "compare" and bool(read_results(DataPaths(place / "var")))
 
 
 def fill_in(name: str, place: Path, made: Path) -> list[str]:
@@ -247,12 +247,12 @@ def fill_in(name: str, place: Path, made: Path) -> list[str]:
 
 def find_sealed(place: Path) -> set[str]:
     """Return the trials that a place holds in bundles, all of which must be sound."""
-    return {str(bundle.read(one)[0].id) for one in bundle.find(Places(place / "var"))}
+    return {str(bundle.read(one)[0].id) for one in bundle.find(DataPaths(place / "var"))}
 
 
 def find_appended(place: Path) -> set[str]:
     """Return the trials of a place's history, which must be readable."""
-    path = Places(place / "var").history
+    path = DataPaths(place / "var").history
     if not path.exists():
         return set()
     with open_history(path, read_only=True) as history:
@@ -266,22 +266,22 @@ def find_reported(done: Done) -> set[str]:
 
 def describe(name: str, place: Path) -> dict[str, object]:
     """Return all that a job has come to, alike for two runs of it."""
-    places = Places(place / "var")
+    paths = DataPaths(place / "var")
     is_timed = JOBS[name].is_timed
     said: dict[str, object] = {}
-    if places.history.exists():
-        with open_history(places.history, read_only=True) as history:
+    if paths.history.exists():
+        with open_history(paths.history, read_only=True) as history:
             said["history"] = len(history.heads()) if is_timed else history.tables_digest()
             kept = {str(head.id) for head in history.heads()}
-        said["in bundles"] = kept == {one.name for one in bundle.find(places)}
+        said["in bundles"] = kept == {one.name for one in bundle.find(paths)}
     if is_timed:
         said["nights"] = [
-            len(night.trials) - len(find_missing(night, places)) for night in read_nights(places)
+            len(night.trials) - len(find_missing(night, paths)) for night in read_nights(paths)
         ]
-        said["compared"] = [one.outcome for one in read_results(places)]
-        found = [one.found.sentence if one.found else "" for one in read_bisections(places)]
+        said["compared"] = [one.outcome for one in read_results(paths)]
+        found = [one.found.sentence if one.found else "" for one in read_bisections(paths)]
         said["bisected"] = found
-        said["pages"] = (places.site / "index.html").exists()
+        said["pages"] = (paths.site / "index.html").exists()
     said |= {
         one.name: "there" if is_timed else hashlib.sha256(one.read_bytes()).hexdigest()
         for one in (*place.glob("*.json"), *place.glob("*.html"), place / "configs/triage.yaml")
@@ -294,8 +294,8 @@ def describe(name: str, place: Path) -> dict[str, object]:
 def _list_files(place: Path) -> list[str]:
     # What a detector saw is kept where the disk lets us, and said to be missing by nobody.
     beside = (".lock", ".wal", "/readings.json")
-    paths = (str(one.relative_to(place)) for one in place.rglob("*"))
-    return sorted(one for one in paths if not one.endswith(beside))
+    names = (str(one.relative_to(place)) for one in place.rglob("*"))
+    return sorted(one for one in names if not one.endswith(beside))
 
 
 def _count_files(place: Path) -> dict[str, int]:

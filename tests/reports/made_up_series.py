@@ -18,7 +18,7 @@ from analysis.detection.detection import ChangePoint, ChangeState
 from analysis.detection.series import Point, Points, Series
 from analysis.detection.verdict import Outcome
 from analysis.judging.judgement import JudgedSeries, Judgement
-from analysis.judging.standing import Verdict, VerdictBasis
+from analysis.judging.verdicts import Verdict, VerdictBasis
 from perf.model.nights import Night, PlannedTrial
 from perf.model.references import PublishedColumn, PublishedRow, PublishedTable, Report, Spot, Subject
 from perf.model.results import (

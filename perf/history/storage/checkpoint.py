@@ -49,12 +49,12 @@ def run(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
     parts = [os.pread(source, _HEADERS, 0), *(os.pread(source, _BLOCK, place) for place in places)]
     body = b"".join(parts)
     head = {"places": places, "sha256": hashlib.sha256(body).hexdigest()}
-    durable.write(backup_of(path), json.dumps(head).encode() + b"\n" + body)
+    durable.atomic_write(backup_of(path), json.dumps(head).encode() + b"\n" + body)
     connection.execute("CHECKPOINT")
     durable.remove(backup_of(path))
 
 
-def mend(path: Path) -> None:
+def repair(path: Path) -> None:
     """Put the blocks back that a checkpoint was writing when it ended; to be called before opening.
 
     A file with another header has made that checkpoint, or one since, and stays as it is; so does one

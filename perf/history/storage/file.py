@@ -23,7 +23,7 @@ from pydantic import ValidationError
 from perf.history.storage import checkpoint, upgrades
 from perf.history.tables import Tables
 from perf.local import disk, durable
-from perf.local.places import Places
+from perf.local.paths import DataPaths
 from perf.local.progress import note
 from perf.model.errors import DamagedHistory, HistoryError
 from perf.model.shown import escape_control_characters, list_faults, list_some
@@ -118,7 +118,7 @@ def connect(path: Path, *, read_only: bool) -> duckdb.DuckDBPyConnection:
     _refuse_special(path)
     if not path.stat().st_size:  # DuckDB would take it for a new one
         raise damage(path, ValueError("it is empty"))
-    checkpoint.mend(path)
+    checkpoint.repair(path)
     if not read_only:
         _back_up_damaged_log(path)
     with explained(path), ExitStack() as undo:
@@ -274,7 +274,9 @@ def damage(path: Path, error: Exception) -> HistoryError:
 def _say_rebuild(path: Path) -> str:
     """Say how a history is made new, and from how much."""
     with suppress(OSError):
-        if found := sum(not one.name.startswith(".") for one in Places(path.parent).trials.iterdir()):
+        if found := sum(
+            not one.name.startswith(".") for one in DataPaths(path.parent).trials.iterdir()
+        ):
             bundles = "the trial bundle" if found == 1 else f"the {found:,} trial bundles"
             return f"Make it new from {bundles} beside it: knickpoint history rebuild"
     return (
@@ -446,7 +448,7 @@ def _in_use(path: Path, error: duckdb.Error) -> HistoryError | None:
 
 
 def _refused(path: Path, error: duckdb.Error) -> HistoryError | None:
-    """Return the error for a file that the operating system refuses, which no rebuild can mend."""
+    """Return the error for a file that the operating system refuses, which no rebuild can repair."""
     step = disk.next_step(error)
     return HistoryError(f"the history file {path} cannot be used: {error}\n{step}") if step else None
 

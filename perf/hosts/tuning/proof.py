@@ -157,7 +157,7 @@ def _amount(text: str) -> float | None:
 
 
 def explain(host: str, finding: SettingFinding, testbed: str) -> Iterator[str]:
-    """Say of a setting that is not as wanted what is there, what is wanted, why, and how to mend it."""
+    """Say of a setting that is not as wanted what is there, what is wanted, why, and how to set it."""
     setting = finding.setting
     wanted = describe_wanted(setting)
     if finding.state is SettingState.LACKS:

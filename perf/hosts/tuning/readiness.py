@@ -281,7 +281,7 @@ def prove(deployment: Deployment, profile: str, run_dir: Path, report: Report) -
 
 
 def check_readiness(deployment: Deployment, profile: str, run_dir: Path) -> tuple[MachineCheck, ...]:
-    """Refuse the hosts of a trial that no switch of profiles would mend; change nothing.
+    """Refuse the hosts of a trial that no switch of profiles would change; change nothing.
 
     Raises:
         HostUnfit: as `prove`.
@@ -297,7 +297,7 @@ def check_readiness(deployment: Deployment, profile: str, run_dir: Path) -> tupl
 
 
 def _without_switched(look: MachineCheck) -> MachineCheck:
-    """Leave of a host that is to be switched only the troubles that switching cannot mend."""
+    """Leave of a host that is to be switched only the troubles that switching cannot change."""
     if look.is_marked:
         return look
     kept = (

@@ -186,10 +186,10 @@ def _write_schema(adapter: TypeAdapter[Any], title: str) -> bytes:
 
 
 def _find_homes(incidents: Sequence[Incident]) -> Mapping[tuple[SeriesKey, int], Incident]:
-    """Return the incident of each change; of one that is a part and a mending, where it is a part."""
-    mending = {(change.series.key, change.index): one for one in incidents for change in one.mended_by}
+    """Return the incident of each change; of one that is a part and a fix, where it is a part."""
+    fixing = {(change.series.key, change.index): one for one in incidents for change in one.fixed_by}
     parts = {(change.series.key, change.index): one for one in incidents for change in one.changes}
-    return mending | parts
+    return fixing | parts
 
 
 def _series_row(judged: JudgedSeries, experiment: str) -> SeriesRow:

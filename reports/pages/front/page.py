@@ -92,9 +92,9 @@ _PAGES = (
 MOST_INCIDENTS = 15
 """That need attention; half as many that got better."""
 _MOST_EXPERIMENTS = 100
-_MOST_MOVERS = 3
+_MOST_DEVIATIONS = 3
 _LEAST_DEVIATIONS = 3.0
-"""From here on a mover is worth a look: less is noise on any night."""
+"""From here on a deviation is worth a look: less is noise on any night."""
 _MOST_RECENT = 5
 """Comparisons, bisections, troubles and nights on the front page."""
 
@@ -201,7 +201,7 @@ def show_front(
     `series` are all that do not only repeat others, `groups` are of them.
     `attention` are the incidents that are news and got worse, `improvements` those that got better,
     both the heaviest first; `reminders` are decisions that no longer hold, `decided` changes that are
-    still there and that somebody has decided about, or that the testbed made; `beginnings` are
+    still there and that somebody has decided about, or that the testbed made; `series_resets` are
     workloads that were changed, so that their series begin anew.
     """
     heads, judgement = _by_time(context), context.judgement
@@ -234,7 +234,7 @@ def show_front(
         "left_out": view_left_out(context.left_out),
         "left_out_count": len(context.left_out),
         "reminders": view_expired(context.catalog.triage, context.now.date()),
-        "beginnings": view_series_resets(judgement, find_current_night(by_itself)),
+        "series_resets": view_series_resets(judgement, find_current_night(by_itself)),
         "withdrawn": view_withdrawals(judgement, context.heads),
         "caveats": _describe_caveats(context),
         "trends": view_trends(groups),
@@ -245,7 +245,7 @@ def show_front(
         ).answer,
         **incidents,
         **_show_newest_night(context, by_itself, nights),
-        "movers": _find_deviations(judgement, series, by_itself),
+        "deviations": _find_deviations(judgement, series, by_itself),
         **_show_freshness(context, groups, by_itself),
         **first_look,
         **_show_newest(context, by_itself),
@@ -370,27 +370,30 @@ def _by_time(context: SiteContext) -> tuple[TrialHead, ...]:
 def _is_decided(incident: Incident) -> bool:
     """Return whether a change is still there, but was decided about or is the testbed's."""
     is_explained = incident.triage is not None or incident.cause is Cause.TESTBED
-    return not incident.is_news and is_explained and not incident.mended_by
+    return not incident.is_news and is_explained and not incident.fixed_by
 
 
 def _find_deviations(
     judgement: Judgement, series: Sequence[JudgedSeries], trials: Sequence[TrialHead]
 ) -> list[tuple[Deviation, Incident | None]]:
-    """Return the largest movers of the newest night, the furthest first, with what was said of them."""
+    """Return the largest deviations of the newest night, the furthest first, with their incidents."""
     tonight = find_current_night(trials)
     night = tonight[0].night if tonight else ""
-    movers = rank(
+    found = rank(
         (
             find_deviation(judged.series, judged.change_points, judged.newest_noise, night)
             for judged in series
         ),
-        _MOST_MOVERS,
+        _MOST_DEVIATIONS,
     )
-    movers = tuple(one for one in movers if one.deviations >= _LEAST_DEVIATIONS)
+    found = tuple(one for one in found if one.deviations >= _LEAST_DEVIATIONS)
     reported = by_change(reversed(judgement.incidents))  # where two tell of a place, the first does
     return [
-        (mover, reported.get((mover.series.key, mover.series.points.index(mover.point))))
-        for mover in movers
+        (
+            deviation,
+            reported.get((deviation.series.key, deviation.series.points.index(deviation.point))),
+        )
+        for deviation in found
     ]
 
 

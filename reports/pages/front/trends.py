@@ -8,7 +8,7 @@ from analysis.detection.detection import ChangePoint
 from analysis.detection.series import Point
 from analysis.detection.verdict import WORST_FIRST, Outcome
 from analysis.judging.judgement import JudgedSeries
-from analysis.judging.standing import VerdictBasis
+from analysis.judging.verdicts import VerdictBasis
 from perf.model.results import SeriesKey
 from reports.wording import links
 from reports.wording.series_list import ExperimentGroup

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from analysis.detection.verdict import Outcome
 from analysis.judging.echoes import without_echoes
 from analysis.judging.judgement import JudgedSeries, Judgement, find_shortage
-from analysis.judging.standing import VerdictBasis
+from analysis.judging.verdicts import VerdictBasis
 from perf.model.results import TrialHead, TrialStatus
 from reports.pages.front.incident_rows import IncidentLine
 from reports.pages.front.trends import list_outcomes

@@ -10,6 +10,7 @@ from analysis.judging.incidents import Cause, Incident
 from analysis.judging.remeasurement import ARTIFACT, CONFIG
 from analysis.orchestration.setting_words import NO_SETTINGS, ChangedSettings
 from perf.config.difference import Knob
+from perf.model.facts import METHOD
 from perf.model.metrics import PRICE_PER_HOUR, PRICES_FROM
 from reports.wording.changes import name_watch
 from reports.wording.wording import NOTHING, Badge, count, probability, sentence
@@ -29,6 +30,8 @@ _WAYS = {
     "knickpoint": "Install Knickpoint {old} and {again}: the same release must then be as it was.",
     PRICE_PER_HOUR: "No trial shows it: a price moves what is counted per dollar, and nothing else.",
     PRICES_FROM: "No trial shows it: it says since when a price holds, and changes nothing by itself.",
+    METHOD: "Check out the Knickpoint that measured before and {again}: the same release must then be "
+    "as it was.",
     "kernel": "Boot the old kernel on the host and {again}, or do so on a host that still has it.",
     "version:java": "Install the old Java on the host and {again}.",
     _VERSION: "Install the old version where the load is offered, and {again}.",

@@ -276,7 +276,7 @@ def _view_tables(
         "series": len({one.series.key for one in own}),
         "echoes": _view_members(echoes, trials, likely),
         "echo_words": echo_words(len({one.series.key for one in echoes})),
-        "mended_by": _view_members(incident.mended_by, trials, likely),
+        "fixed_by": _view_members(incident.fixed_by, trials, likely),
     }
 
 

@@ -33,7 +33,7 @@ class StoryStep:
 def describe_story(
     incident: Incident, lead: JudgedSeries, bisections: Iterable[BisectionRecord]
 ) -> tuple[StoryStep, ...]:
-    """Tell an incident from the last point without it to its mending.
+    """Return an incident as a story, from the last point without it to its fix.
 
     `lead` is the series of its lead, `bisections` those that looked for its origin.
     """
@@ -66,7 +66,7 @@ def describe_story(
                 f"{series_words(one.series.key)}, {one.first_after.release.version}",
                 page=links.trial_page(one.first_after.trial),
             )
-            for one in incident.mended_by
+            for one in incident.fixed_by
         ),
     )
 

@@ -38,8 +38,8 @@ from reports.wording.links import NIGHTS_PAGE
 from reports.wording.wording import (
     NOTHING,
     OUTCOME_BADGES,
+    RETRACTED_BADGE,
     STATE_BADGES,
-    WITHDRAWN_BADGE,
     join_caveats,
     percent,
     quantity,
@@ -49,7 +49,7 @@ _BADGES = {
     Outcome.REGRESSED.value: OUTCOME_BADGES[Outcome.REGRESSED],
     Outcome.IMPROVED.value: OUTCOME_BADGES[Outcome.IMPROVED],
     SUSPECTED: STATE_BADGES[ChangeState.PROVISIONAL],
-    RETRACTED: WITHDRAWN_BADGE,
+    RETRACTED: RETRACTED_BADGE,
 }
 """What a night can find of a series."""
 _AT_ONCE = 20

@@ -9,7 +9,7 @@ document.addEventListener("DOMContentLoaded", () => {
   if (!form) return;
   const field = (name) => form.elements.namedItem(name);
   const place = (name) => document.getElementById(name);
-  const [heat, told, spectra] = [place("heat"), place("compared"), place("times")];
+  const [heat, compared, spectra] = [place("heat"), place("compared"), place("times")];
   const [newest, newestCounts] = [heat, place("counts")].map((one) => [...one.childNodes]);
   const [heading, site] = [place("title").textContent, document.title];
   const FILTERS = ["system", "workload", "metric"];
@@ -128,7 +128,7 @@ document.addEventListener("DOMContentLoaded", () => {
     const problem = unknown.length ? `${index.words.unknown} ${unknown.join(", ")}. ${index.words.instead} ` : "";
     const { before, changed } = index.variants[b];
     place("settings").replaceChildren(...(before === a && changed ? [bold(index.words.settings), ` ${changed}`] : []));
-    told.replaceChildren(
+    compared.replaceChildren(
       problem, bold("A"), ` ${describe(index.variants[a], index)} → `, bold("B"), ` ${describe(index.variants[b], index)}`,
     );
   };
@@ -150,7 +150,7 @@ document.addEventListener("DOMContentLoaded", () => {
   };
   // Why there is no table.
   const explain = (text) => {
-    told.append(" ", text);
+    compared.append(" ", text);
     place("all").hidden = true;
     spectra.hidden = true;
   };
@@ -175,7 +175,7 @@ document.addEventListener("DOMContentLoaded", () => {
     document.title = isChosen ? `${title} · Knickpoint` : site;
     if (!isChosen) {
       const problem = unknown.length ? `${index.words.unknown} ${unknown.join(", ")}. ` : "";
-      told.textContent = problem + (a || b ? form.dataset.both : "");
+      compared.textContent = problem + (a || b ? form.dataset.both : "");
       place("settings").replaceChildren();
     } else {
       tellBoth(index, a, b, unknown);
@@ -199,7 +199,7 @@ document.addEventListener("DOMContentLoaded", () => {
     offer();
     return filter();
   };
-  const showOrSay = () => show().catch((problem) => (told.textContent = problem.message));
+  const showOrSay = () => show().catch((problem) => (compared.textContent = problem.message));
 
   // --- Events ----------------------------------------------------------------------------------
   form.hidden = place("filters").hidden = false;

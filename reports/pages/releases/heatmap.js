@@ -52,7 +52,7 @@
         }),
     );
 
-  const tell = (one, column, index) =>
+  const describe = (one, column, index) =>
     kp.words.quantity(one.median, column.unit) +
     ` (${one.values}${SPACE}${one.values === 1 ? index.words.trial : index.words.trials})`;
 
@@ -72,7 +72,7 @@
     symbol.setAttribute("aria-hidden", "true");
     said.append(symbol, ` ${found ? changeWords(found.change, index.words) : badge.word}`);
     const link = kp.element("a", { href: pageOf(cell) }, said);
-    link.title = [before, after].map((one) => (one ? tell(one, column, index) : "–")).join(" → ");
+    link.title = [before, after].map((one) => (one ? describe(one, column, index) : "–")).join(" → ");
     if (found) link.append(kp.element("span", { className: "unseen", textContent: `, ${badge.word}` }));
     if (found?.low !== undefined) {
       const ends = span(found.low, found.high, index.words);

@@ -124,14 +124,14 @@
   const find = (element) => ({
     what: element.querySelector("[data-what]"),
     operation: element.querySelector("[data-operation]"),
-    told: element.querySelector("[data-told]"),
+    summary: element.querySelector("[data-summary]"),
     shown: element.querySelector("[data-shown]"),
     chart: (name) => element.querySelector(`[data-chart="${name}"]`),
     table: (name) => element.querySelector(`[data-table="${name}"]`),
   });
 
   const say = (parts, text) => {
-    parts.told.textContent = text;
+    parts.summary.textContent = text;
     parts.shown.hidden = true;
   };
 
@@ -179,7 +179,7 @@
     );
     parts.shown.hidden = false;
     const problem = x?.problem || y?.problem;
-    parts.told.textContent = !x || !y ? words.noTimes : problem;
+    parts.summary.textContent = !x || !y ? words.noTimes : problem;
     parts.shown.querySelector("[data-charts]").hidden = Boolean(!x || !y || problem);
     if (!x || !y || problem) return;
     parts.table("levels").replaceChildren(
@@ -188,7 +188,7 @@
         ...levelRows(x, y, words),
       ]),
     );
-    if (!x.course.length || !y.course.length) parts.told.textContent = words.noCourse;
+    if (!x.course.length || !y.course.length) parts.summary.textContent = words.noCourse;
     drawAll(parts, index, names, x, y);
   };
 

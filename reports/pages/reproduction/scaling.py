@@ -53,7 +53,7 @@ class Scaled:
     """How throughput grew with capacity here, by servers with their cores and by price.
 
     Without the cores (`has_cores`) it is by servers alone. None is what is not known. `why` says what
-    was put together, or why nothing was: then it `is_told` by nothing.
+    was put together, or why nothing could be: then there is no figure to report (`is_reported`).
     """
 
     scaling: Scaling

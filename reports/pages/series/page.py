@@ -20,7 +20,7 @@ from analysis.detection.series import Points
 from analysis.detection.verdict import Outcome
 from analysis.judging.incidents import Incident
 from analysis.judging.judgement import JudgedSeries
-from analysis.judging.standing import find_reported
+from analysis.judging.verdicts import find_reported
 from analysis.orchestration.setting_words import NO_SETTINGS, ChangedSettings
 from perf.model.columns import Occasion
 from perf.model.metrics import HIGHEST_LOAD

@@ -61,7 +61,7 @@
       .map(([, name, before, after]) => [`▲ ${name}`, `${before} → ${after}`]);
 
   // `isHeld` if it stays until something else is tapped, with a link to the trial.
-  const tell = (plot, slot, clientX, isHeld = false) => {
+  const describe = (plot, slot, clientX, isHeld = false) => {
     const { series, view } = plot;
     const at = series.pointAt.get(slot);
     const rows = [...(at === undefined ? slotRows(series, slot) : pointRows(series, at, view)), ...moveRows(series, slot, view)].filter(([, text]) => text !== "");
@@ -173,7 +173,7 @@
       box.classList.toggle("on-point", isHit(near) && Boolean(near.series.track.pageOf(near.slot)));
       plot.slot = near.slot;
       point(near.series.track.stem, near.slot);
-      tell({ ...plot, series: near.series }, near.slot, event.clientX);
+      describe({ ...plot, series: near.series }, near.slot, event.clientX);
     };
     box.addEventListener("pointermove", follow);
     // A finger that is lifted leaves, too.
@@ -217,7 +217,7 @@
     const { near } = plot;
     if (!near || (near.exactly ?? near.far) >= NEAR_PX) return;
     point(near.series.track.stem, near.slot);
-    tell({ ...plot, series: near.series }, near.slot, event.clientX, true);
+    describe({ ...plot, series: near.series }, near.slot, event.clientX, true);
   };
 
   const open = ({ series, slot }, isAside) => {
@@ -245,8 +245,8 @@
       point(plot.series.track.stem, plot.slot);
       const box = plot.canvas.getBoundingClientRect();
       const [left] = originOf(plot);
-      const told = tell(plot, plot.slot, box.left + left + toX(plot, plot.slot));
-      spoken.textContent = told.map(([name, text]) => `${name}: ${text}`).join("; ");
+      const described = describe(plot, plot.slot, box.left + left + toX(plot, plot.slot));
+      spoken.textContent = described.map(([name, text]) => `${name}: ${text}`).join("; ");
     }
   };
 

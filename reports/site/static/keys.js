@@ -1,4 +1,4 @@
-// The keyboard: one table of keys, used and told. No key is taken from the browser or from typing, and
+// The keyboard: one table of keys, used and listed. No key is taken from the browser or from typing, and
 // since a single letter is easily said to a speech interface by mistake, all can be turned off (WCAG 2.1.4).
 "use strict";
 

@@ -10,25 +10,25 @@
     ["minute", 60],
   ];
   const words = new Intl.RelativeTimeFormat("en");
-  const tell = (from, now) => {
+  const describe = (from, now) => {
     const seconds = (from - now) / 1000;
     const [unit, length] = UNITS.find(([, one]) => Math.abs(seconds) >= one) ?? ["", 0];
     return unit ? words.format(Math.trunc(seconds / length), unit) : "just now";
   };
 
-  const told = [];
+  const times = [];
   for (const time of document.querySelectorAll("time[datetime]")) {
     const at = Date.parse(time.dateTime);
     if (Number.isNaN(at)) continue;
     // A table has no room beside it.
     const beside = time.closest("table, li, nav") ? null : window.knickpoint.element("span", { className: "ago" });
     if (beside) time.after(beside);
-    told.push({ at, time, beside });
+    times.push({ at, time, beside });
   }
   const refresh = () => {
     const now = Date.now();
-    for (const { at, time, beside } of told) {
-      const text = tell(at, now);
+    for (const { at, time, beside } of times) {
+      const text = describe(at, now);
       time.title = text;
       if (beside) beside.textContent = ` (${text})`;
     }
@@ -41,5 +41,5 @@
   };
   refresh();
   turn();
-  if (told.length) setInterval(() => (refresh(), turn()), 60_000);
+  if (times.length) setInterval(() => (refresh(), turn()), 60_000);
 })();

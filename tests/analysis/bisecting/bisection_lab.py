@@ -13,7 +13,7 @@ from analysis.orchestration.bisecting import BisectionQuestion, run_bisection
 from analysis.orchestration.comparing import Budget
 from perf.config.catalog import Catalog, find_experiment
 from perf.jobs.measuring import Job
-from perf.local.places import Places
+from perf.local.paths import DataPaths
 from perf.local.progress import Progress
 from perf.model.results import Purpose, Trial, TrialId
 
@@ -28,7 +28,7 @@ MANY = Budget(trials=400, minutes=10_000)
 class Lab:
     """Where made-up trials are measured: a level for each release, and who was measured, in order."""
 
-    places: Places
+    paths: DataPaths
     catalog: Catalog
     seal: Callable[..., Trial]
     levels: dict[str, float] = field(
@@ -49,7 +49,7 @@ class Lab:
             first=version(first),
             last=version(last),
         )
-        return run_bisection(Job(self.catalog, self.places, Progress(self.said)), question, budget)
+        return run_bisection(Job(self.catalog, self.paths, Progress(self.said)), question, budget)
 
     def slow_from(self, ordinal: int, level: float = SLOW) -> None:
         self.levels |= {version(each): level for each in range(ordinal, 8)}

@@ -14,7 +14,7 @@ from analysis.orchestration.judging import judge_history
 from perf.config.catalog import load_catalog
 from perf.history import bundle
 from perf.history.store import append_all
-from perf.local.places import Places
+from perf.local.paths import DataPaths
 from perf.model.errors import ConfigError, HistoryError
 from perf.model.results import Purpose, Release, Sample, Trial, TrialId
 
@@ -30,19 +30,19 @@ def fill(tmp_path: Path, make_trial: Callable[..., Trial]) -> Callable[..., Path
     """
 
     def make(values: Sequence[float], sentinels: Sequence[float] = ()) -> Path:
-        places = Places(tmp_path)
+        paths = DataPaths(tmp_path)
         for ordinal, value in enumerate(values, start=1):
-            _seal(places, make_trial(), ordinal, value)
+            _seal(paths, make_trial(), ordinal, value)
         for night, value in enumerate(sentinels, start=1):
-            _seal(places, make_trial(purpose=Purpose.SENTINEL), night, value, of_release=0)
-        append_all(places, lambda _: None)
+            _seal(paths, make_trial(purpose=Purpose.SENTINEL), night, value, of_release=0)
+        append_all(paths, lambda _: None)
         return tmp_path
 
     return make
 
 
 def _seal(
-    places: Places, template: Trial, night: int, value: float, of_release: int | None = None
+    paths: DataPaths, template: Trial, night: int, value: float, of_release: int | None = None
 ) -> None:
     ordinal = night if of_release is None else of_release
     trial = replace(
@@ -62,7 +62,7 @@ def _seal(
             ),
         ),
     )
-    bundle.seal(bundle.stage(places, trial.id), trial, ())
+    bundle.seal(bundle.stage(paths, trial.id), trial, ())
 
 
 def noise(count: int, mean: float) -> list[float]:
@@ -113,14 +113,14 @@ def test_judging_twice_gives_the_same_and_leaves_the_history_alone(
     fill: Callable[[Sequence[float]], Path],
 ) -> None:
     data = fill(noise(8, 1000))
-    before = Places(data).history.read_bytes()
+    before = DataPaths(data).history.read_bytes()
     assert run(data).output == run(data).output
-    assert Places(data).history.read_bytes() == before
+    assert DataPaths(data).history.read_bytes() == before
 
 
 def test_without_a_history_the_error_says_so(tmp_path: Path) -> None:
     with pytest.raises(HistoryError, match=r"history\.duckdb"):
-        judge_history(Places(tmp_path), load_catalog(CONFIGS), TODAY)
+        judge_history(DataPaths(tmp_path), load_catalog(CONFIGS), TODAY)
 
 
 def test_without_a_configuration_the_error_says_so(
@@ -131,7 +131,7 @@ def test_without_a_configuration_the_error_says_so(
 
 
 def test_the_judgement_is_there_for_other_commands(fill: Callable[[Sequence[float]], Path]) -> None:
-    judgement = judge_history(Places(fill(noise(3, 1000))), load_catalog(CONFIGS), TODAY)
+    judgement = judge_history(DataPaths(fill(noise(3, 1000))), load_catalog(CONFIGS), TODAY)
     assert judgement.outcome is Outcome.UNDECIDED
     assert "1 has fewer than 6 points (1 night so far, about 1 more needed)" in say_judgement(judgement)
 

@@ -15,7 +15,7 @@ from analysis.orchestration.judging import judge_history
 from perf.config.catalog import load_catalog
 from perf.history import bundle
 from perf.history.store import append_all
-from perf.local.places import Places
+from perf.local.paths import DataPaths
 from perf.model.errors import ConfigError, UsageError
 from perf.model.results import Release, Sample, Trial, TrialId
 from perf.model.rules import TriageEntry, TriageState
@@ -30,9 +30,9 @@ DECIDED = (
 
 
 @pytest.fixture(scope="module")
-def history(make_trial: Callable[..., Trial], tmp_path_factory: pytest.TempPathFactory) -> Places:
+def history(make_trial: Callable[..., Trial], tmp_path_factory: pytest.TempPathFactory) -> DataPaths:
     """Give a history in which 5.0.1 writes 20 % less per second, and waits 50 % longer, than 5.0.0."""
-    places = Places(tmp_path_factory.mktemp("data"))
+    paths = DataPaths(tmp_path_factory.mktemp("data"))
     generator = random.Random(5)  # noqa: S311  test data, not a secret
     for ordinal, throughput, waited_ms in ((0, 1000.0, 4.0), (1, 800.0, 6.0)):
         release = Release(system="cassandra", version=f"5.0.{ordinal}", line="5.0", ordinal=ordinal)
@@ -56,9 +56,9 @@ def history(make_trial: Callable[..., Trial], tmp_path_factory: pytest.TempPathF
                     for metric, statistic, value in values
                 ),
             )
-            bundle.seal(bundle.stage(places, trial.id), trial, ())
-    append_all(places, lambda _: None)
-    return places
+            bundle.seal(bundle.stage(paths, trial.id), trial, ())
+    append_all(paths, lambda _: None)
+    return paths
 
 
 @pytest.fixture
@@ -67,7 +67,7 @@ def configs(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def run(history: Places, configs: Path) -> Callable[..., Result]:
+def run(history: DataPaths, configs: Path) -> Callable[..., Result]:
     def invoke(*words: str) -> Result:
         options = ["--data", str(history.data), "--configs", str(configs)]
         return CliRunner().invoke(triage, [*words, *options])
@@ -76,7 +76,7 @@ def run(history: Places, configs: Path) -> Callable[..., Result]:
 
 
 @pytest.fixture
-def name(history: Places, configs: Path) -> str:
+def name(history: DataPaths, configs: Path) -> str:
     """Return the name of the one incident."""
     (incident,) = judge_history(history, load_catalog(configs), TODAY).incidents
     return incident.name
@@ -95,7 +95,7 @@ def test_an_incident_without_an_entry_comes_with_the_command_that_writes_one(
 
 
 def test_what_add_writes_covers_the_incident_and_makes_it_no_news(
-    run: Callable[..., Result], name: str, history: Places, configs: Path
+    run: Callable[..., Result], name: str, history: DataPaths, configs: Path
 ) -> None:
     reported = run("add", name, *DECIDED)
     assert reported.exit_code == 0, reported.output
@@ -155,14 +155,14 @@ def test_a_near_name_is_suggested(run: Callable[..., Result], name: str) -> None
 
 
 def test_add_writes_into_no_configuration_that_came_with_the_package(
-    history: Places, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    history: DataPaths, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     reported = CliRunner().invoke(triage, ["add", "x", *DECIDED, "--data", str(history.data)])
     assert "no configs/ here to write into; give --configs" in str(reported.exception)
 
 
-def test_entries_that_expired_or_cover_nothing_say_so(history: Places, configs: Path) -> None:
+def test_entries_that_expired_or_cover_nothing_say_so(history: DataPaths, configs: Path) -> None:
     judgement = judge_history(history, load_catalog(configs), TODAY)
     entry = TriageEntry(
         name="over",
@@ -187,7 +187,7 @@ def test_entries_that_expired_or_cover_nothing_say_so(history: Places, configs: 
     assert "    COVERS NOTHING: no series has system casandra; the history has cassandra" in lines
 
 
-def test_an_incident_that_came_back_says_so(history: Places, configs: Path) -> None:
+def test_an_incident_that_came_back_says_so(history: DataPaths, configs: Path) -> None:
     (configs / "triage.yaml").write_text(
         """\
 entries:

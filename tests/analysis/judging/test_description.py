@@ -23,7 +23,7 @@ from analysis.judging.explanations import Explanation
 from analysis.judging.incidents import Cause, Incident
 from analysis.judging.judgement import Detectable, JudgedSeries, Judgement
 from analysis.judging.remeasurement import RemeasurementQuestion, Reply, SeriesAnswer
-from analysis.judging.standing import (
+from analysis.judging.verdicts import (
     ChangeRemark,
     Verdict,
     VerdictBasis,
@@ -102,7 +102,7 @@ def incident(judged: JudgedSeries) -> Incident:
         name="0a1b2c3d",
         lead=change,
         changes=(change,),
-        mended_by=(replace(change, relative_change=0.11),),
+        fixed_by=(replace(change, relative_change=0.11),),
         cause=Cause.TESTBED,
         evidence=(
             WatchEvidence(

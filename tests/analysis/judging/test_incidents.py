@@ -17,7 +17,7 @@ from analysis.judging.description import list_notes, say_basis
 from analysis.judging.explanations import Explanation
 from analysis.judging.incidents import Cause, Incident
 from analysis.judging.judgement import Judgement
-from analysis.judging.standing import WithinRelease
+from analysis.judging.verdicts import WithinRelease
 from perf.model.results import Observation, Purpose, TrialId
 from perf.model.rules import TriageEntry, TriageState
 
@@ -125,7 +125,7 @@ def test_a_regression_and_its_later_fix_are_one_story(
     mended = [100.0] * 6 + [90.0] * 6 + [100.0] * 6
     (incident,) = judge_planted(planted(mended, range(1, 19))).incidents
     assert [change.index for change in incident.changes] == [6]
-    assert [change.index for change in incident.mended_by] == [12]
+    assert [change.index for change in incident.fixed_by] == [12]
     assert not incident.is_news
 
 
@@ -133,16 +133,16 @@ def test_a_fix_that_is_not_confirmed_or_not_enough_leaves_the_news(
     planted: Planted, judge_planted: JudgePlanted
 ) -> None:
     (fresh,) = judge_planted(planted([100.0] * 6 + [90.0] * 6 + [100.0] * 2)).incidents
-    assert fresh.mended_by[0].state is ChangeState.PROVISIONAL
+    assert fresh.fixed_by[0].state is ChangeState.PROVISIONAL
     assert fresh.is_news
     half = judge_planted(planted([100.0] * 6 + [80.0] * 6 + [90.0] * 6))
-    assert [incident.mended_by for incident in half.incidents] == [(), ()]
+    assert [incident.fixed_by for incident in half.incidents] == [(), ()]
 
 
 def test_one_fix_mends_two_regressions(planted: Planted, judge_planted: JudgePlanted) -> None:
     levels = (100.0, 90.0, 80.0, 100.0)
     judgement = judge_planted(planted([value for value in levels for _ in range(6)]))
-    assert [[one.index for one in incident.mended_by] for incident in judgement.incidents] == [[18]] * 2
+    assert [[one.index for one in incident.fixed_by] for incident in judgement.incidents] == [[18]] * 2
 
 
 def test_the_name_stays_while_points_are_added_and_differs_between_places(
@@ -231,7 +231,7 @@ def test_what_else_changed_there_is_listed_and_what_flickers_is_not(
     planted: Planted, judge_planted: JudgePlanted
 ) -> None:
     observations = planted(DROP)
-    circumstances = [
+    environments = [
         *facts(observations, "kernel of node-1", "aaaaaabbbbbb"),
         *facts(observations, "artifact", "kkkkkkllllll"),
         *facts(observations, "same", "cccccccccccc"),
@@ -239,7 +239,7 @@ def test_what_else_changed_there_is_listed_and_what_flickers_is_not(
         *facts(observations, "new each time", "ghijklmnopqr"),
         *facts(observations, "came later", "ssssssssstuu"),
     ]
-    judgement = judge_planted(observations, circumstances=circumstances)
+    judgement = judge_planted(observations, environments=environments)
     (incident,) = judgement.incidents
     kernel = Explanation(name="kernel of node-1", before="a", after="b")
     assert incident.explanations == (Explanation(name="artifact", before="k", after="l"), kernel)
@@ -248,8 +248,8 @@ def test_what_else_changed_there_is_listed_and_what_flickers_is_not(
     )
     # Between two releases, another artifact is what is measured.
     released = planted(DROP, RELEASES)
-    circumstances = [*facts(released, "artifact", "k" * 6 + "l" * 6)]
-    (incident,) = judge_planted(released, circumstances=circumstances).incidents
+    environments = [*facts(released, "artifact", "k" * 6 + "l" * 6)]
+    (incident,) = judge_planted(released, environments=environments).incidents
     assert incident.explanations == ()
 
 
@@ -257,7 +257,7 @@ def test_without_a_release_and_an_explanation_it_says_what_is_known(
     planted: Planted, judge_planted: JudgePlanted
 ) -> None:
     observations = planted(DROP)
-    recorded = judge_planted(observations, circumstances=facts(observations, "kernel", "a" * 12))
+    recorded = judge_planted(observations, environments=facts(observations, "kernel", "a" * 12))
     assert recorded.series[0].verdict.remark.notes == (WithinRelease.NOTHING_CHANGED,)
     unknown = judge_planted(observations).series[0].verdict.remark.notes
     assert unknown == (WithinRelease.NOTHING_RECORDED,)
@@ -276,7 +276,7 @@ def test_what_else_changed_leaves_the_cause_open_unless_it_is_the_reviewed_confi
             facts(observations, "kernel of node-1", sides),
             facts(observations, "config default", sides),
         )
-        judgements = (judge_planted(observations, watched=still, circumstances=one) for one in reported)
+        judgements = (judge_planted(observations, watched=still, environments=one) for one in reported)
         return [judgement.incidents[0].cause for judgement in judgements]
 
     # Within one release the binaries are the same; between two, the database changed as well.
@@ -295,8 +295,8 @@ def test_two_builds_of_a_moving_target_are_two_releases(
     planted: Planted, judge_planted: JudgePlanted
 ) -> None:
     observations = builds(planted(DROP, RELEASES))
-    circumstances = facts(observations, "artifact", "k" * 6 + "l" * 6)
-    judgement = judge_planted(observations, circumstances=circumstances)
+    environments = facts(observations, "artifact", "k" * 6 + "l" * 6)
+    judgement = judge_planted(observations, environments=environments)
     assert judgement.incidents[0].explanations == ()
     assert list_notes(judgement.series[0].verdict) == ()
 
@@ -353,10 +353,10 @@ def test_every_change_is_reported_once_and_the_order_of_arrival_does_not_matter(
 
     found = at(change for one in judgement.series for change in one.change_points)
     reported = at(change for one in judgement.incidents for change in one.changes)
-    mending = {where for one in judgement.incidents for where in at(one.mended_by)}
+    fixing = {where for one in judgement.incidents for where in at(one.fixed_by)}
     assert len(reported) == len(set(reported))
-    assert sorted({*reported, *mending}) == found
-    assert not mending & set(reported)
+    assert sorted({*reported, *fixing}) == found
+    assert not fixing & set(reported)
     assert all(one.lead == one.changes[0] for one in judgement.incidents)
     where = {
         (place.change.series.key, place.change.index): place

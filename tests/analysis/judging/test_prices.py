@@ -41,12 +41,12 @@ def judge_priced(
     releases: Sequence[int] = (),
 ) -> Judgement:
     measured = planted(throughput, releases)
-    circumstances = [
+    environments = [
         *report(measured, PRICE_PER_HOUR, prices),
         *report(measured, "testbed rack", [f"hash-{price}" for price in prices]),
     ]
     priced = planted(per_dollar(throughput, prices), releases, **PER_DOLLAR)
-    return judge_planted(measured, priced, circumstances=circumstances)
+    return judge_planted(measured, priced, environments=environments)
 
 
 def metrics(changes: Iterable[ChangePoint]) -> list[str]:
@@ -90,7 +90,7 @@ def test_a_price_that_rose_is_one_story_over_releases_and_workloads(
 ) -> None:
     # Every night measures three releases, so in the order of releases the price goes up and down again.
     observations: list[Observation] = []
-    circumstances: list[tuple[TrialId, str, str]] = []
+    environments: list[tuple[TrialId, str, str]] = []
     for minute, operation in ((0, "write"), (30, "read")):
         for ordinal in (1, 2, 3):
             of_release = planted(
@@ -101,11 +101,11 @@ def test_a_price_that_rose_is_one_story_over_releases_and_workloads(
                 **PER_DOLLAR,
             )
             observations += of_release
-            circumstances += report(of_release, PRICE_PER_HOUR, ["4.5"] * 6 + ["6"] * 6)
-    judgement = judge_planted(observations, circumstances=circumstances)
+            environments += report(of_release, PRICE_PER_HOUR, ["4.5"] * 6 + ["6"] * 6)
+    judgement = judge_planted(observations, environments=environments)
     assert [len(judged.change_points) for judged in judgement.series] == [5, 5]
     (incident,) = judgement.incidents
-    assert (incident.cause, incident.mended_by, len(incident.changes)) == (Cause.TESTBED, (), 6)
+    assert (incident.cause, incident.fixed_by, len(incident.changes)) == (Cause.TESTBED, (), 6)
     assert {round(one.relative_change, 2) for one in incident.changes} == {-0.25}
     assert incident.lead.index == 6
     assert [judged.verdict.outcome for judged in judgement.series] == [Outcome.UNDECIDED] * 2
@@ -151,7 +151,7 @@ def test_a_price_that_is_no_price_explains_nothing(
     observations = planted(DROP, **PER_DOLLAR)
     before, after = prices
     said = report(observations, PRICE_PER_HOUR, [before] * 6 + [after] * 6)
-    (judged,) = judge_planted(observations, circumstances=said).series
+    (judged,) = judge_planted(observations, environments=said).series
     assert judged.verdict.outcome is Outcome.REGRESSED
 
 

@@ -13,7 +13,7 @@ from analysis.detection.noise import Noise, estimate_noise
 from analysis.detection.series import Series, build_series
 from analysis.judging.deviations import find_deviation, rank
 from analysis.judging.rank_score import CONFIDENCE, find_interval, weigh
-from analysis.judging.standing import Detectable
+from analysis.judging.verdicts import Detectable
 from perf.model.results import Observation
 
 Planted = Callable[..., tuple[Observation, ...]]
@@ -114,13 +114,15 @@ def test_the_furthest_of_a_night_is_reported_in_units_of_its_own_noise(planted: 
     series, change = step(planted)
     *points, last = series.points
     quiet = replace(series, points=(*points, replace(last, value=87.0, night="tonight")))
-    mover = find_deviation(quiet, (change,), NOISE, "tonight")
-    assert mover is not None
-    assert mover.level == pytest.approx(90.0, abs=0.3)  # of its own segment, not of the whole series
-    assert mover.deviations == pytest.approx(3.0, abs=0.3)
-    assert mover.relative_change == pytest.approx(-1 / 30, abs=0.004)
+    deviation = find_deviation(quiet, (change,), NOISE, "tonight")
+    assert deviation is not None
+    assert deviation.level == pytest.approx(
+        90.0, abs=0.3
+    )  # of its own segment, not of the whole series
+    assert deviation.deviations == pytest.approx(3.0, abs=0.3)
+    assert deviation.relative_change == pytest.approx(-1 / 30, abs=0.004)
     loud = find_deviation(quiet, (change,), replace(NOISE, deviation=5.0), "tonight")
-    assert rank((loud, None, mover), 1) == (mover,)
+    assert rank((loud, None, deviation), 1) == (deviation,)
 
 
 def test_a_night_that_is_alone_behind_a_change_is_held_against_the_level_before(
@@ -128,9 +130,9 @@ def test_a_night_that_is_alone_behind_a_change_is_held_against_the_level_before(
 ) -> None:
     series, change = step(planted)
     points = [*series.points[:20], replace(series.points[20], night="tonight")]
-    mover = find_deviation(replace(series, points=tuple(points)), (change,), NOISE, "tonight")
-    assert mover is not None
-    assert mover.level == pytest.approx(100.0, abs=0.3)
+    deviation = find_deviation(replace(series, points=tuple(points)), (change,), NOISE, "tonight")
+    assert deviation is not None
+    assert deviation.level == pytest.approx(100.0, abs=0.3)
 
 
 def test_no_mover_where_nothing_is_known_or_another_series_shows_it(planted: Planted) -> None:

@@ -11,7 +11,7 @@ from perf.config.catalog import load_catalog
 from perf.history import bundle
 from perf.jobs import measuring
 from perf.jobs.interleaving import take_side
-from perf.local.places import Places
+from perf.local.paths import DataPaths
 from perf.local.progress import Progress
 from perf.model.identity import named
 from perf.model.results import Artifact, Reason, Sample, Source, Trial, TrialStatus
@@ -29,12 +29,12 @@ def lab(tmp_path: Path, make_trial: Callable[..., Trial], monkeypatch: pytest.Mo
 
     def seal(lab: Lab, name: str, **changes: object) -> Trial:
         level = lab.levels[name]
-        value = level * (1 + SCATTER[len(bundle.find(lab.places)) % len(SCATTER)])
+        value = level * (1 + SCATTER[len(bundle.find(lab.paths)) % len(SCATTER)])
         status = TrialStatus.COMPLETED if level else TrialStatus.FAILED
         sample = Sample(
             phase="saturation", operation="write", metric="throughput", statistic="mean", value=value
         )
-        started = datetime(2026, 3, 1, tzinfo=UTC) + timedelta(hours=len(bundle.find(lab.places)))
+        started = datetime(2026, 3, 1, tzinfo=UTC) + timedelta(hours=len(bundle.find(lab.paths)))
         fields = {
             "experiment": "fake-blink",
             "release": releases.find_release(SYSTEM, name),
@@ -50,12 +50,12 @@ def lab(tmp_path: Path, make_trial: Callable[..., Trial], monkeypatch: pytest.Mo
             "finished_at": started + timedelta(minutes=3),
         }
         trial = make_trial(**{**fields, **changes})
-        bundle.seal(bundle.stage(lab.places, trial.id), trial, ())
+        bundle.seal(bundle.stage(lab.paths, trial.id), trial, ())
         return trial
 
-    lab = Lab(places=Places(tmp_path), catalog=catalog, seal=seal)
+    lab = Lab(paths=DataPaths(tmp_path), catalog=catalog, seal=seal)
 
-    def run(order: Order, _: System, __: Places, ___: Progress) -> Trial:
+    def run(order: Order, _: System, __: DataPaths, ___: Progress) -> Trial:
         if len(lab.measured) == lab.stop_after:
             raise KeyboardInterrupt
         lab.measured.append(order.release.version)

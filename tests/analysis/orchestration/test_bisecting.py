@@ -15,7 +15,7 @@ from analysis.orchestration import bisecting as bisection_run
 from analysis.orchestration.bisecting import read_bisections, releases_between
 from analysis.orchestration.comparing import Budget, run_comparison
 from perf.history import bundle
-from perf.local.places import Places
+from perf.local.paths import DataPaths
 from perf.model.errors import InputError, MeasureError, ReleaseError, UsageError
 from perf.model.results import Artifact, Release
 from perf.releases import artifacts as releases
@@ -39,7 +39,7 @@ def test_the_culprit_is_found_and_each_probe_is_reported(lab: Lab) -> None:
     assert text.startswith("The regression came with 2.0.5")
     assert "2.0.5 is like 2.0.7, so the change came with it or before it" in text
     assert "2.0.4 is like 2.0.0, so the change came after it" in text
-    assert read_bisections(lab.places) == (record,)
+    assert read_bisections(lab.paths) == (record,)
 
 
 @pytest.mark.slow
@@ -110,7 +110,7 @@ def test_an_interrupted_bisection_goes_on_and_measures_nothing_twice(lab: Lab) -
     lab.stop_after = 14
     with pytest.raises(KeyboardInterrupt):
         lab.bisect()
-    (saved,) = read_bisections(lab.places)
+    (saved,) = read_bisections(lab.paths)
     assert saved.found is None
     done = len(saved.probes)
     assert done >= 1
@@ -122,7 +122,7 @@ def test_an_interrupted_bisection_goes_on_and_measures_nothing_twice(lab: Lab) -
     probes = f"{done} probe is" if done == 1 else f"{done} probes are"
     assert f"resumed, {probes} done" in lab.said.getvalue()
     # Each trial of the first run counts once, and none was run again.
-    assert len(record.measured) == len(lab.measured) == len(bundle.find(lab.places))
+    assert len(record.measured) == len(lab.measured) == len(bundle.find(lab.paths))
     assert len({one.id for one in record.measured}) == len(record.measured)
 
 
@@ -172,22 +172,22 @@ def test_nobody_else_measures_between_two_probes(lab: Lab, monkeypatch: pytest.M
     held = []
 
     def compare(*given: object, **named: object) -> object:
-        held.append(is_held(lab.places))
+        held.append(is_held(lab.paths))
         found = run_comparison(*given, **named)  # type: ignore[arg-type]
-        held.append(is_held(lab.places))
+        held.append(is_held(lab.paths))
         return found
 
     monkeypatch.setattr(bisection_run, "run_comparison", compare)
     lab.bisect()
     assert len(held) > 2
     assert all(held)
-    assert not is_held(lab.places)
+    assert not is_held(lab.paths)
 
 
-def is_held(places: Places) -> bool:
+def is_held(paths: DataPaths) -> bool:
     """Ask from another process, as another command would."""
     ask = "import filelock, sys; filelock.FileLock(sys.argv[1]).acquire(timeout=0)"
-    asked = subprocess.run([sys.executable, "-c", ask, places.lock], check=False, capture_output=True)
+    asked = subprocess.run([sys.executable, "-c", ask, paths.lock], check=False, capture_output=True)
     return asked.returncode != 0
 
 
@@ -202,10 +202,10 @@ def test_two_releases_are_a_plain_comparison(lab: Lab) -> None:
 
 def test_a_damaged_bisection_is_refused_with_what_to_do(lab: Lab) -> None:
     lab.bisect()
-    (path,) = lab.places.bisections.glob(f"*/{BISECTION}")
+    (path,) = lab.paths.bisections.glob(f"*/{BISECTION}")
     path.write_text("{")
     with pytest.raises(InputError, match=r"move .* away, its trials are kept"):
-        read_bisections(lab.places)
+        read_bisections(lab.paths)
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from perf.history import bundle
 from perf.jobs import measuring
 from perf.jobs.interleaving import RESULT, Pairing, take_side
 from perf.jobs.measuring import Job
-from perf.local.places import Places
+from perf.local.paths import DataPaths
 from perf.local.progress import Progress
 from perf.model.errors import InputError, UsageError
 from perf.model.results import Purpose, Reason, Sample, Taken, Trial, TrialStatus
@@ -65,7 +65,7 @@ def run(
 ) -> Run:
     count = 0
 
-    def measure(order: Order, _: System, places: Places, __: Progress) -> Trial:
+    def measure(order: Order, _: System, paths: DataPaths, __: Progress) -> Trial:
         nonlocal count
         count += 1
         level = levels[order.release.version]
@@ -94,14 +94,14 @@ def run(
             ),
         )
         trial = replace(trial, finished_at=trial.started_at + timedelta(minutes=3))
-        bundle.seal(bundle.stage(places, trial.id), trial, ())
+        bundle.seal(bundle.stage(paths, trial.id), trial, ())
         return trial
 
     monkeypatch.setattr(measuring, "run_trial", measure)
 
     def start(trials: int = 40, minutes: float = 1000.0, **options: object) -> ComparisonResult:
         return run_comparison(
-            Job(catalog, Places(tmp_path), Progress(io.StringIO())),
+            Job(catalog, DataPaths(tmp_path), Progress(io.StringIO())),
             options.pop("pairing", pairing),  # type: ignore[arg-type]
             Budget(trials=trials, minutes=minutes),
             **options,  # type: ignore[arg-type]
@@ -123,7 +123,7 @@ def test_a_large_loss_is_reported_soon_and_kept(
     assert result.ended.startswith("decided after")
     assert (result.baseline.version, result.candidate.version) == ("1.0.0", "1.0.1")
     assert result.command == "knickpoint compare …"
-    assert read_results(Places(tmp_path)) == (result,)
+    assert read_results(DataPaths(tmp_path)) == (result,)
 
 
 def test_equal_sides_end_as_unchanged(run: Run) -> None:
@@ -165,13 +165,13 @@ def test_a_side_that_is_never_valid_ends_it_after_two_blocks(
 
 def test_turns_that_were_taken_before_count(run: Run, tmp_path: Path) -> None:
     first = run()
-    places = Places(tmp_path)
+    paths = DataPaths(tmp_path)
     prior = tuple(
         Taken(
             block=1000 + one.block,
             pair=f"{index % 4 // 2}",
             side=one.side,
-            trial=bundle.read(places.trials / one.id)[0],
+            trial=bundle.read(paths.trials / one.id)[0],
         )
         for index, one in enumerate(first.trials)
     )
@@ -179,7 +179,7 @@ def test_turns_that_were_taken_before_count(run: Run, tmp_path: Path) -> None:
     assert again.ended == "decided by what was measured before"
     assert [one.id for one in again.trials] == [one.id for one in first.trials]
     assert again.outcome is Outcome.UNCHANGED
-    assert [one.id for one in read_results(places)] == [first.id, again.id]
+    assert [one.id for one in read_results(paths)] == [first.id, again.id]
 
 
 def test_remarks_of_a_side_are_said(run: Run, pairing: Pairing) -> None:
@@ -194,17 +194,17 @@ def test_a_workload_without_a_trusted_metric_is_refused(
     comparing = replace(catalog.detection.comparison, trusted={})
     settings = replace(catalog.detection, comparison=comparing)
     budget = Budget(trials=4, minutes=1)
-    job = Job(replace(catalog, detection=settings), Places(tmp_path), Progress(io.StringIO()))
+    job = Job(replace(catalog, detection=settings), DataPaths(tmp_path), Progress(io.StringIO()))
     with pytest.raises(UsageError, match=r"nothing of workload blink can decide .*\(closed\)"):
         run_comparison(job, pairing, budget)
 
 
 def test_a_damaged_result_is_named(run: Run, tmp_path: Path) -> None:
-    places = Places(tmp_path)
-    path = places.comparisons / run().id / RESULT
+    paths = DataPaths(tmp_path)
+    path = paths.comparisons / run().id / RESULT
     path.write_text("{}")
     with pytest.raises(InputError, match=r"result\.json"):
-        read_results(places)
+        read_results(paths)
 
 
 def test_turns_that_are_repeated_are_part_of_the_budget(run: Run, levels: dict[str, float]) -> None:
@@ -230,7 +230,7 @@ def test_what_a_host_said_at_length_can_still_be_read(
     levels["1.0.1"] = 0.0
     monkeypatch.setattr(sys.modules[__name__], "WHY", "exit 1: " + "x" * 5000)
     result = run()
-    assert read_results(Places(tmp_path)) == (result,)
+    assert read_results(DataPaths(tmp_path)) == (result,)
 
 
 def test_a_run_cut_short_goes_on_and_ends_as_it_would_have(
@@ -248,7 +248,7 @@ def test_a_run_cut_short_goes_on_and_ends_as_it_would_have(
     monkeypatch.setattr(measuring, "run_trial", interrupt)
     with pytest.raises(KeyboardInterrupt):
         run()
-    kept = sorted(path.name for path in Places(tmp_path).trials.iterdir())
+    kept = sorted(path.name for path in DataPaths(tmp_path).trials.iterdir())
     result = run()
     ids = [one.id for one in result.trials]
     assert len(ids) == len(set(ids)) == 8

@@ -24,7 +24,7 @@ from analysis.judging.judgement import Judgement, judge
 from analysis.orchestration import detector_cache
 from analysis.orchestration.detector_cache import RememberingDetector
 from analysis.orchestration.judging import judge_history
-from perf.local.places import Places
+from perf.local.paths import DataPaths
 from perf.model.columns import Columns, Observations, ObservedSeries, Occasion, Occasions
 from perf.model.results import Observation, Purpose, TrialStatus
 
@@ -52,24 +52,24 @@ class Counting:
         return self.seen
 
 
-def judge_as_of(places: Places, nights: int) -> Judgement:
-    return judge_history(places, shipped(), now_after(nights).date())
+def judge_as_of(paths: DataPaths, nights: int) -> Judgement:
+    return judge_history(paths, shipped(), now_after(nights).date())
 
 
 @pytest.mark.keeps("nights-read-what-is-new")
 def test_judging_night_by_night_is_judging_all_at_once(
     tmp_path: Path, figures: dict[str, object], effort: Callable[[int, int], int]
 ) -> None:
-    places, first, nights = Places(tmp_path), 24, effort(1, 14)
-    grow(places, Size(50, first))
-    judge_as_of(places, first)
+    paths, first, nights = DataPaths(tmp_path), 24, effort(1, 14)
+    grow(paths, Size(50, first))
+    judge_as_of(paths, first)
     for night in range(first + 1, first + nights + 1):
-        grow(places, Size(50, night), first=night - 1)
-        step_by_step = repr(judge_as_of(places, night))
-        kept = places.readings.read_bytes()
-        places.readings.unlink()
-        assert repr(judge_as_of(places, night)) == step_by_step
-        places.readings.write_bytes(kept)
+        grow(paths, Size(50, night), first=night - 1)
+        step_by_step = repr(judge_as_of(paths, night))
+        kept = paths.readings.read_bytes()
+        paths.readings.unlink()
+        assert repr(judge_as_of(paths, night)) == step_by_step
+        paths.readings.write_bytes(kept)
     figures["nights judged both ways"] = nights
     figures["series"] = 50
 
@@ -172,14 +172,14 @@ def test_no_number_changes_on_its_way_through_the_file(tmp_path: Path) -> None:
 
 
 def test_the_file_is_written_only_with_something_new(tmp_path: Path) -> None:
-    places, today = Places(tmp_path), now_after(12).date()
-    grow(places, Size(50, 12))
-    judge_history(places, shipped(), today)
-    written = places.readings.stat().st_ino
-    judge_history(places, shipped(), today)
-    assert places.readings.stat().st_ino == written
-    judge_history(places, shipped(), today + timedelta(days=1))
-    assert places.readings.stat().st_ino != written
+    paths, today = DataPaths(tmp_path), now_after(12).date()
+    grow(paths, Size(50, 12))
+    judge_history(paths, shipped(), today)
+    written = paths.readings.stat().st_ino
+    judge_history(paths, shipped(), today)
+    assert paths.readings.stat().st_ino == written
+    judge_history(paths, shipped(), today + timedelta(days=1))
+    assert paths.readings.stat().st_ino != written
 
 
 def test_the_method_is_that_of_one_version_of_python(monkeypatch: pytest.MonkeyPatch) -> None:

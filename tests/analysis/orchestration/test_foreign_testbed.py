@@ -31,7 +31,7 @@ def roots(tmp_path: Path) -> tuple[Path, Path]:
 
 def plan(roots: tuple[Path, Path]) -> CandidatePlan:
     base, head = map(load_catalog, roots)
-    return plan_candidate(compare_catalogs(base, head, testbed="loop"), SPAN)
+    return plan_candidate(compare_catalogs(base, head, testbed="loop"), SPAN, base.testbeds["loop"])
 
 
 def change(root: Path, old: str, new: str) -> None:
@@ -73,7 +73,8 @@ def test_a_testbed_renamed_on_the_way_is_still_that_of_base(roots: tuple[Path, P
     (head / TESTBED).rename(moved)
     moved.write_text(moved.read_text().replace("name: loop", "name: other"))
     base, changed = map(load_catalog, roots)
-    found = plan_candidate(compare_catalogs(base, changed, testbed="other"), SPAN)
+    differing = compare_catalogs(base, changed, testbed="other")
+    found = plan_candidate(differing, SPAN, base.testbeds["loop"])
     assert {one.pairing.candidate.deployment.testbed for one in found.planned} <= {
         base.testbeds["loop"]
     }

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from analysis.detection.series import Series, build_series
 from perf.history.store import append_all, open_history
-from perf.local.places import Places
+from perf.local.paths import DataPaths
 from perf.model.results import TrialId
 
 Array = NDArray[np.float64]
@@ -42,23 +42,23 @@ def resample(scatter: Array, n: int, generator: Generator) -> Array:
     Exploring the Limits of Bootstrap).
     """
     starts = generator.integers(0, len(scatter), -(-n // _BLOCK))
-    places = (starts[:, None] + np.arange(_BLOCK)).ravel()[:n]
-    return np.take(scatter, places, mode="wrap")
+    paths = (starts[:, None] + np.arange(_BLOCK)).ravel()[:n]
+    return np.take(scatter, paths, mode="wrap")
 
 
 @cache
 def read_scatters(archive: Path) -> tuple[Array, ...]:
     """Read the scatter of each judged series of packed trials, in its own standard deviations."""
     with tempfile.TemporaryDirectory() as folder:
-        places = Places(Path(folder))
+        paths = DataPaths(Path(folder))
         with tarfile.open(archive) as packed:
-            packed.extractall(places.data, filter="data")
-        append_all(places, lambda _: None)
-        with open_history(places.history, read_only=True) as history:
+            packed.extractall(paths.data, filter="data")
+        append_all(paths, lambda _: None)
+        with open_history(paths.history, read_only=True) as history:
             series = build_series(history.observations())
             configs = {
                 trial: value
-                for trial, known in history.circumstances().items()
+                for trial, known in history.environments().items()
                 for name, value in known.items()
                 if name.startswith("config ")
             }

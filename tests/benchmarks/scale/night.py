@@ -18,7 +18,7 @@ from large_history import now_after  # noqa: E402  found by the line above
 
 from perf.config.catalog import load_catalog  # noqa: E402
 from perf.history.store import append_all  # noqa: E402
-from perf.local.places import Places  # noqa: E402
+from perf.local.paths import DataPaths  # noqa: E402
 from reports.pages.whole_site import write_report  # noqa: E402
 from reports.site.context import judge_state  # noqa: E402
 
@@ -27,7 +27,7 @@ CONFIGS = Path(__file__).parents[3] / "configs"
 
 def main(data: str, nights: str) -> None:
     """Append, judge, write the site."""
-    places, now = Places(Path(data)), now_after(int(nights))
+    paths, now = DataPaths(Path(data)), now_after(int(nights))
     reported: dict[str, float] = {}
 
     def lap(stage: str, began: tuple[float, float]) -> tuple[float, float]:
@@ -39,12 +39,12 @@ def main(data: str, nights: str) -> None:
         return ended
 
     at = time.monotonic(), sum(os.times()[:4])
-    append_all(places, lambda _: None)
+    append_all(paths, lambda _: None)
     at = lap("append", at)
     catalog = load_catalog(CONFIGS)
-    judged = judge_state(places, catalog, now.date())
+    judged = judge_state(paths, catalog, now.date())
     at = lap("judge", at)
-    write_report(places, catalog, now, judged=judged)
+    write_report(paths, catalog, now, judged=judged)
     lap("site", at)
     sys.stdout.write(f"{json.dumps(reported)}\n")
 

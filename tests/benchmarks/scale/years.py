@@ -35,7 +35,7 @@ from memory import run  # noqa: E402
 
 from perf.history import bundle  # noqa: E402
 from perf.history.store import History, open_history  # noqa: E402
-from perf.local.places import Places  # noqa: E402
+from perf.local.paths import DataPaths  # noqa: E402
 from perf.model.results import Interval, TrialId  # noqa: E402
 
 NIGHT = Path(__file__).with_name("night.py")
@@ -72,16 +72,16 @@ def main(folder: str = "", *sizes: str) -> None:
     for size in sizes or ("1x100", "2x100", "5x100", "10x100"):
         years, series, *rounds = map(int, size.split("x"))
         with tempfile.TemporaryDirectory(prefix="knickpoint-scale-", dir=folder or None) as place:
-            measure(Places(Path(place)), Size(series, years * NIGHTS_A_YEAR), *rounds)
+            measure(DataPaths(Path(place)), Size(series, years * NIGHTS_A_YEAR), *rounds)
 
 
-def measure(places: Places, size: Size, nights: int = NIGHTS) -> None:
+def measure(paths: DataPaths, size: Size, nights: int = NIGHTS) -> None:
     """Measure one size, with so many further nights of each kind."""
     say(f"\n{size.series:,} series × {size.nights:,} nights = {size.series * size.nights:,} points")
     began_s = time.monotonic()
-    make_up(places, size)
-    say(f"  made up in {time.monotonic() - began_s:.0f} s; {describe_files(places)}")
-    show("first judgement and site", [report(places, size.nights)])
+    make_up(paths, size)
+    say(f"  made up in {time.monotonic() - began_s:.0f} s; {describe_files(paths)}")
+    show("first judgement and site", [report(paths, size.nights)])
     for name, experiments in (
         ("all", size.experiments),
         ("a tenth of", max(1, size.experiments // 10)),
@@ -89,20 +89,20 @@ def measure(places: Places, size: Size, nights: int = NIGHTS) -> None:
         rounds = []
         for _ in range(nights):
             size = replace(size, nights=size.nights + 1)
-            seal_night(places, size, experiments)
-            rounds.append(report(places, size.nights))
+            seal_night(paths, size, experiments)
+            rounds.append(report(paths, size.nights))
         show(f"one more night of {name} series", rounds)
-    show("the same again, nothing new", [report(places, size.nights)])
-    ask(places, size)
-    ask_sqlite(places, size)
-    run_otava(places, size)
-    say(f"  at the end: {describe_files(places)}")
+    show("the same again, nothing new", [report(paths, size.nights)])
+    ask(paths, size)
+    ask_sqlite(paths, size)
+    run_otava(paths, size)
+    say(f"  at the end: {describe_files(paths)}")
 
 
-def make_up(places: Places, size: Size) -> None:
+def make_up(paths: DataPaths, size: Size) -> None:
     """Make a history up, with the manifests that its digests are of, and histograms of a year."""
-    grow(places, size)
-    for path in places.trials.iterdir():
+    grow(paths, size)
+    for path in paths.trials.iterdir():
         (path / bundle.MANIFEST).write_text(path.name)
     pool = []
     for number in range(100):
@@ -111,13 +111,13 @@ def make_up(places: Places, size: Size) -> None:
             histogram.record_value(500 + 37 * (value * (number + 7) % 211))
         pool.append(histogram.encode().decode())
     bounds = {"pool": pool, "seconds": SECONDS, "nights": NIGHTS_A_YEAR}
-    with duckdb.connect(places.history) as history:
+    with duckdb.connect(paths.history) as history:
         history.execute(HISTOGRAMS, bounds)
 
 
-def seal_night(places: Places, size: Size, experiments: int) -> None:
+def seal_night(paths: DataPaths, size: Size, experiments: int) -> None:
     """Seal the bundles of one more night: the newest trial of each experiment, somewhat moved."""
-    with open_history(places.history, read_only=True) as history:
+    with open_history(paths.history, read_only=True) as history:
         names = history.tables.rows(
             "SELECT arg_max(trial_id, started_at) AS trial FROM trials GROUP BY experiment ORDER BY ALL"
         )
@@ -140,7 +140,7 @@ def seal_night(places: Places, size: Size, experiments: int) -> None:
         )
         later_s = (began - trial.started_at).total_seconds()
         intervals = [replace(one, start_s=one.start_s + later_s) for one in measured[trial.id]]
-        bundle.seal(bundle.stage(places, fresh.id), fresh, intervals)
+        bundle.seal(bundle.stage(paths, fresh.id), fresh, intervals)
 
 
 def intervals_of(history: History, trial: TrialId) -> list[Interval]:
@@ -150,9 +150,9 @@ def intervals_of(history: History, trial: TrialId) -> list[Interval]:
     return [Interval(**row) for row in history.tables.rows(sql, [trial])]
 
 
-def report(places: Places, nights: int) -> dict[str, float]:
+def report(paths: DataPaths, nights: int) -> dict[str, float]:
     """Append, judge and tell in a process of its own."""
-    output, peak_mb = run([sys.executable, str(NIGHT), str(places.data), str(nights)])
+    output, peak_mb = run([sys.executable, str(NIGHT), str(paths.data), str(nights)])
     return {**json.loads(output.splitlines()[-1]), "peak_mb": peak_mb}
 
 
@@ -164,9 +164,9 @@ def show(what: str, rounds: Sequence[dict[str, float]]) -> None:
         say(f"    {name:<14} {statistics.median(values):9.1f} ({min(values):.1f} to {max(values):.1f})")
 
 
-def ask(places: Places, size: Size) -> None:
+def ask(paths: DataPaths, size: Size) -> None:
     """Ask for series and percentiles, each in an open history."""
-    with open_history(places.history, read_only=True) as history:
+    with open_history(paths.history, read_only=True) as history:
         asked = [one.format(**part) for one in (SERIES,) for part in parts(size)]
         time_each("DuckDB, a whole series", [lambda sql=sql: history.query(sql) for sql in asked])
         rows = history.tables.rows(
@@ -212,10 +212,10 @@ def time_each(what: str, questions: Sequence[Callable[[], object]]) -> None:
     )
 
 
-def ask_sqlite(places: Places, size: Size) -> None:
+def ask_sqlite(paths: DataPaths, size: Size) -> None:
     """Copy trials and samples to SQLite, with the indexes that the questions want, and ask the same."""
-    target = places.data / "peer.sqlite"
-    with duckdb.connect(places.history, read_only=True) as source, sqlite3.connect(target) as peer:
+    target = paths.data / "peer.sqlite"
+    with duckdb.connect(paths.history, read_only=True) as source, sqlite3.connect(target) as peer:
         peer.execute(
             "CREATE TABLE trials (trial_id TEXT PRIMARY KEY, experiment TEXT, started_at TEXT)"
         )
@@ -245,12 +245,12 @@ def ask_sqlite(places: Places, size: Size) -> None:
     say(f"  SQLite file: {target.stat().st_size / 1e6:.0f} MB (trials and samples only)")
 
 
-def run_otava(places: Places, size: Size) -> None:
+def run_otava(paths: DataPaths, size: Size) -> None:
     """Have Otava's command line analyse one and more of the same series, each from a CSV file."""
-    folder = places.data / "otava"
+    folder = paths.data / "otava"
     folder.mkdir()
     tests = {}
-    with open_history(places.history, read_only=True) as history:
+    with open_history(paths.history, read_only=True) as history:
         for number, part in enumerate(parts(size)[:OTAVA_SERIES]):
             rows = history.query(SERIES.format(**part)).rows
             lines = [f"{at:%Y-%m-%d %H:%M:%S +0000},{value!r}" for at, value in rows]
@@ -276,10 +276,10 @@ def run_otava(places: Places, size: Size) -> None:
     shutil.rmtree(folder)
 
 
-def describe_files(places: Places) -> str:
+def describe_files(paths: DataPaths) -> str:
     """Describe how large the files are."""
-    size_mb = places.history.stat().st_size / 1e6
-    readings_mb = places.readings.stat().st_size / 1e6 if places.readings.exists() else 0
+    size_mb = paths.history.stat().st_size / 1e6
+    readings_mb = paths.readings.stat().st_size / 1e6 if paths.readings.exists() else 0
     return f"history {size_mb:.0f} MB, readings {readings_mb:.1f} MB"
 
 

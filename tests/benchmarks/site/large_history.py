@@ -16,10 +16,10 @@ from datetime import UTC, datetime, timedelta
 import duckdb
 
 from perf.history.store import open_history
-from perf.local.places import Places
+from perf.local.paths import DataPaths
 
 PER_EXPERIMENT = 50
-FIRST_NIGHT = datetime(2024, 1, 1, 1, 0, tzinfo=UTC)
+FIRST_NIGHT = datetime(2014, 1, 1, 1, 0, tzinfo=UTC)
 _FILES = ("trial.json", "manifest.json", "intervals.hlog")
 
 _SETUP = """
@@ -48,11 +48,11 @@ _TRIALS = """
 CREATE OR REPLACE TEMP TABLE fresh AS
     SELECT
         night, experiment,
-        strftime(TIMESTAMP '2024-01-01' + to_days(night::INTEGER), '%Y-%m-%d') || '-1' AS night_name,
+        strftime(TIMESTAMP '2014-01-01' + to_days(night::INTEGER), '%Y-%m-%d') || '-1' AS night_name,
         ['cassandra', 'mongodb', 'scylladb', 'cratedb'][experiment % 4 + 1] AS system,
         'workload-' || experiment AS workload,
         night // 25 + 1 AS ordinal,
-        TIMESTAMP '2024-01-01 01:00:00' + to_days(night::INTEGER) + to_minutes(10 * experiment::INTEGER)
+        TIMESTAMP '2014-01-01 01:00:00' + to_days(night::INTEGER) + to_minutes(10 * experiment::INTEGER)
             AS started_at
     FROM range($first, $end) nights(night), range($experiments) experiments(experiment);
 ALTER TABLE fresh ADD COLUMN trial_id VARCHAR;
@@ -64,7 +64,7 @@ _INSERTS = (
     INSERT INTO trials BY NAME SELECT
         trial_id, sha256(trial_id) AS bundle_sha256, night_name AS night, 'scheduled' AS purpose,
         system || '-' || workload AS experiment, system, '5.0.' || ordinal AS version, '5.0' AS line,
-        ordinal, (DATE '2024-01-01' + (25 * (ordinal - 1))::INTEGER) AS released_at,
+        ordinal, (DATE '2014-01-01' + (25 * (ordinal - 1))::INTEGER) AS released_at,
         'archive' AS artifact_source, sha256(system || ordinal) AS artifact_sha256,
         'single' AS topology, '0123456789ab' AS topology_sha256,
         'rack' AS testbed, '123456789abc' AS testbed_sha256, 'rack' AS testbed_class,
@@ -126,12 +126,12 @@ def now_after(nights: int) -> datetime:
     return FIRST_NIGHT + timedelta(days=nights - 1, hours=6)
 
 
-def grow(places: Places, size: Size, first: int = 0) -> None:
+def grow(paths: DataPaths, size: Size, first: int = 0) -> None:
     """Append the nights from `first` on, until there are as many as `size` says."""
-    places.data.mkdir(parents=True, exist_ok=True)
-    with open_history(places.history):
+    paths.data.mkdir(parents=True, exist_ok=True)
+    with open_history(paths.history):
         pass
-    with duckdb.connect(places.history) as history:
+    with duckdb.connect(paths.history) as history:
         history.execute(_SETUP)
         bounds = {"first": first, "end": size.nights, "experiments": size.experiments}
         for statement in _TRIALS.split(";")[:-1]:
@@ -140,20 +140,20 @@ def grow(places: Places, size: Size, first: int = 0) -> None:
         for statement in _INSERTS:
             history.execute(statement, steps if "$" in statement else None)
         rows = history.execute("SELECT night_name, trial_id FROM fresh ORDER BY ALL").fetchall()
-    _write_files(places, rows)
+    _write_files(paths, rows)
 
 
-def _write_files(places: Places, rows: list[tuple[str, str]]) -> None:
+def _write_files(paths: DataPaths, rows: list[tuple[str, str]]) -> None:
     """Write a plan of each night and a bundle of each trial: what the pages link to."""
     plans: dict[str, list[dict[str, str]]] = {}
     for night, trial in rows:
-        bundle = places.trials / trial
+        bundle = paths.trials / trial
         bundle.mkdir(parents=True)
         for name in _FILES:
             (bundle / name).write_text("{}\n")
         experiment, version = trial.split(".", 2)[2].split(".", 1)
         plans.setdefault(night, []).append({"id": trial, "experiment": experiment, "version": version})
-    places.nights.mkdir(exist_ok=True)
+    paths.nights.mkdir(exist_ok=True)
     for night, plan in plans.items():
         content = {
             "id": night,
@@ -162,4 +162,4 @@ def _write_files(places: Places, rows: list[tuple[str, str]]) -> None:
             "started_at": f"{night[:10]}T01:00:00Z",
             "trials": plan,
         }
-        (places.nights / f"{night}.json").write_text(json.dumps(content))
+        (paths.nights / f"{night}.json").write_text(json.dumps(content))

@@ -15,7 +15,7 @@ from pathlib import Path
 from large_history import now_after
 
 from perf.config.catalog import load_catalog
-from perf.local.places import Places
+from perf.local.paths import DataPaths
 from reports.pages.whole_site import write_report
 from reports.site.context import judge_state
 
@@ -24,12 +24,12 @@ CONFIGS = Path(__file__).parents[3] / "configs"
 
 def main(data: str, nights: str) -> None:
     """Judge, then write the site."""
-    places, now = Places(Path(data)), now_after(int(nights))
+    paths, now = DataPaths(Path(data)), now_after(int(nights))
     started_s = time.monotonic()
     catalog = load_catalog(CONFIGS)
-    judged = judge_state(places, catalog, now.date())
+    judged = judge_state(paths, catalog, now.date())
     judged_s, judged_cpu_s = time.monotonic(), sum(os.times()[:4])
-    write_report(places, catalog, now, judged=judged)
+    write_report(paths, catalog, now, judged=judged)
     reported = {
         "judge_s": judged_s - started_s,
         "judge_cpu_s": judged_cpu_s,

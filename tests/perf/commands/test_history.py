@@ -17,21 +17,21 @@ from click.testing import CliRunner, Result
 from perf.commands.history import history
 from perf.history import bundle
 from perf.history.store import Appended, append_all
-from perf.local.places import Places
+from perf.local.paths import DataPaths
 from perf.model.errors import BundleError, HistoryError, UsageError
 from perf.model.results import Interval, Reason, Trial, TrialStatus
 
 IMPORTS = Path(__file__).parents[2] / "data" / "imports"
 
 
-def run(places: Places, *arguments: str) -> str:
+def run(paths: DataPaths, *arguments: str) -> str:
     """Run a subcommand; raise what it raises, return what it prints."""
-    return invoke(places, *arguments).stdout
+    return invoke(paths, *arguments).stdout
 
 
-def invoke(places: Places, *arguments: str) -> Result:
+def invoke(paths: DataPaths, *arguments: str) -> Result:
     return CliRunner().invoke(
-        history, [*arguments, "--data", str(places.data)], catch_exceptions=False, standalone_mode=False
+        history, [*arguments, "--data", str(paths.data)], catch_exceptions=False, standalone_mode=False
     )
 
 
@@ -40,15 +40,15 @@ def silent(_text: str) -> None:
 
 
 def test_show_lists_trials_with_reasons(
-    places: Places, make_bundle: Callable[..., Path], make_trial: Callable[..., Trial]
+    paths: DataPaths, make_bundle: Callable[..., Path], make_trial: Callable[..., Trial]
 ) -> None:
     reasons = (
         Reason(kind="errors", text="2 % of\nwrites failed\x1b[2J"),
         Reason(kind="b", text="more"),
     )
     make_bundle(make_trial(status=TrialStatus.INVALID, reasons=reasons))
-    append_all(places, silent)
-    head, line, foot = run(places, "show").splitlines()
+    append_all(paths, silent)
+    head, line, foot = run(paths, "show").splitlines()
     assert head.split() == ["night", "release", "experiment", "status", "reason", "trial"]
     assert line == (
         "2026-03-01  cassandra 5.0.4  sensor-write  invalid  2 % of writes failed [2J; more  "
@@ -57,7 +57,7 @@ def test_show_lists_trials_with_reasons(
     assert foot == "(1 row)"
 
 
-def test_percentile_of_a_release(filled_once: Places) -> None:
+def test_percentile_of_a_release(filled_once: DataPaths) -> None:
     by_release = run(filled_once, "percentile", "--release", "5.0.4", "--experiment", "sensor-write")
     head, *lines = by_release.splitlines()
     assert head == "response_time of write in saturation, all iterations, 1 trial"
@@ -80,13 +80,13 @@ def test_percentile_of_a_release(filled_once: Places) -> None:
     ],
 )
 def test_percentile_refuses_what_has_no_answer(
-    filled_once: Places, arguments: tuple[str, ...], message: str
+    filled_once: DataPaths, arguments: tuple[str, ...], message: str
 ) -> None:
     with pytest.raises(UsageError, match=message):
         run(filled_once, "percentile", *arguments)
 
 
-def test_sql_as_table_and_as_csv(filled: Places) -> None:
+def test_sql_as_table_and_as_csv(filled: DataPaths) -> None:
     query = "SELECT version, ordinal, NULL AS nothing, 'a,b' AS text FROM trials ORDER BY ordinal DESC"
     assert run(filled, "sql", query).splitlines()[:2] == [
         "version  ordinal  nothing  text",
@@ -104,7 +104,7 @@ def test_sql_as_table_and_as_csv(filled: Places) -> None:
 
 
 @pytest.mark.parametrize("query", ["", "  ", ";", "/* only a comment */"])
-def test_sql_without_a_statement_is_refused(filled_once: Places, query: str) -> None:
+def test_sql_without_a_statement_is_refused(filled_once: DataPaths, query: str) -> None:
     with pytest.raises(UsageError, match=r"no statement in the query .*: knickpoint history schema"):
         run(filled_once, "sql", query)
 
@@ -115,37 +115,44 @@ def test_schema_explains_each_table() -> None:
     assert "SHA-256 of the bundle's manifest" in text
 
 
-def test_rebuild_reports_what_it_left_out(places: Places, bundles: tuple[Path, ...]) -> None:
+def test_rebuild_reports_what_it_left_out(paths: DataPaths, bundles: tuple[Path, ...]) -> None:
     (bundles[1] / bundle.TRIAL).unlink()
     with pytest.raises(BundleError, match="1 of 3 bundles were left out"):
-        run(places, "rebuild")
-    assert "(2 rows)" in run(places, "show")
+        run(paths, "rebuild")
+    assert "(2 rows)" in run(paths, "show")
 
 
-def test_rebuild_says_what_it_did(places: Places, bundles: tuple[Path, ...]) -> None:
-    result = invoke(places, "rebuild")
-    assert result.stdout == f"{places.history}: rebuilt from 3 trial bundles\n"
+def test_rebuild_says_what_it_did(paths: DataPaths, bundles: tuple[Path, ...]) -> None:
+    result = invoke(paths, "rebuild")
+    assert result.stdout == f"{paths.history}: rebuilt from 3 trial bundles\n"
     assert result.stderr.splitlines() == [f"appended {place.name}" for place in bundles]
 
 
-def test_nothing_to_read_or_to_rebuild_from(places: Places) -> None:
+def test_verify_says_which_bundles_are_bad(filled: DataPaths, bundles: tuple[Path, ...]) -> None:
+    assert run(filled, "verify") == f"{len(bundles)} of {len(bundles)} bundles are whole\n"
+    (bundles[0] / "trial.json").write_text("{")
+    with pytest.raises(BundleError, match=r"2 of 3 bundles are whole; bad or gone, see above: 1"):
+        run(filled, "verify")
+
+
+def test_nothing_to_read_or_to_rebuild_from(paths: DataPaths) -> None:
     with pytest.raises(HistoryError, match="there is no history"):
-        run(places, "show")
+        run(paths, "show")
     with pytest.raises(UsageError, match=r"no trial bundles.*knickpoint nightly"):
-        run(places, "rebuild")
+        run(paths, "rebuild")
 
 
-def test_append_without_bundles_makes_no_history(places: Places) -> None:
+def test_append_without_bundles_makes_no_history(paths: DataPaths) -> None:
     with pytest.raises(UsageError, match=r"no trial bundles in .*trials to append; .*--data"):
-        append_all(places, silent)
-    assert not places.data.exists()
-    places.trials.mkdir(parents=True)
+        append_all(paths, silent)
+    assert not paths.data.exists()
+    paths.trials.mkdir(parents=True)
     with pytest.raises(UsageError, match="no trial bundles"):
-        append_all(places, silent)
-    assert [path.name for path in places.data.iterdir()] == ["trials"]
+        append_all(paths, silent)
+    assert [path.name for path in paths.data.iterdir()] == ["trials"]
 
 
-def test_append_without_bundles_to_a_history_adds_nothing(filled: Places) -> None:
+def test_append_without_bundles_to_a_history_adds_nothing(filled: DataPaths) -> None:
     names = tuple(sorted(path.name for path in filled.trials.iterdir()))
     shutil.rmtree(filled.trials)
     assert append_all(filled, silent) == Appended(new=0, known=0, bad=(), gone=names)
@@ -153,7 +160,7 @@ def test_append_without_bundles_to_a_history_adds_nothing(filled: Places) -> Non
 
 @pytest.mark.slow
 def test_examples_of_the_help_answer_where_the_shipped_suite_was_measured(
-    places: Places,
+    paths: DataPaths,
     make_bundle: Callable[..., Path],
     make_trial: Callable[..., Trial],
     make_interval: Callable[..., Interval],
@@ -170,7 +177,7 @@ def test_examples_of_the_help_answer_where_the_shipped_suite_was_measured(
         make_interval([1000, 2000], phase=phase) for phase in ("write-saturation", "write-steady")
     ]
     make_bundle(make_trial(id="TRIAL", experiment=experiment.name, release=release), intervals)
-    append_all(places, silent)
+    append_all(paths, silent)
     examples = [
         each
         for command in (history, *history.commands.values())
@@ -179,7 +186,7 @@ def test_examples_of_the_help_answer_where_the_shipped_suite_was_measured(
     ]
     assert len(examples) >= 8
     for example in examples:
-        place = [] if example == ["schema"] else ["--data", str(places.data)]
+        place = [] if example == ["schema"] else ["--data", str(paths.data)]
         done = CliRunner().invoke(history, [*example, *place], catch_exceptions=False)
         assert (done.exit_code, done.stdout != "") == (0, True), example
 

@@ -12,7 +12,7 @@ from perf.commands.doctor import doctor
 from perf.commands.history import history
 from perf.history.storage import migration
 from perf.history.store import append_all, open_history
-from perf.local.places import Places
+from perf.local.paths import DataPaths
 from perf.model.results import Trial
 
 pytestmark = pytest.mark.slow
@@ -22,25 +22,25 @@ def silent(_text: str) -> None:
     """Swallow progress."""
 
 
-def run(places: Places, *arguments: str) -> Result:
+def run(paths: DataPaths, *arguments: str) -> Result:
     return CliRunner().invoke(
-        history, [*arguments, "--data", str(places.data)], catch_exceptions=False, standalone_mode=False
+        history, [*arguments, "--data", str(paths.data)], catch_exceptions=False, standalone_mode=False
     )
 
 
-def digest(places: Places) -> str:
-    with open_history(places.history, read_only=True) as opened:
+def digest(paths: DataPaths) -> str:
+    with open_history(paths.history, read_only=True) as opened:
         return opened.tables_digest()
 
 
-def refuse(places: Places, *arguments: str) -> str:
-    done = CliRunner().invoke(history, [*arguments, "--data", str(places.data)])
+def refuse(paths: DataPaths, *arguments: str) -> str:
+    done = CliRunner().invoke(history, [*arguments, "--data", str(paths.data)])
     assert done.exception is not None
     assert type(done.exception).__name__ == "UsageError", done.exception
     return str(done.exception)
 
 
-def test_a_history_moves_into_a_lake_and_back(filled: Places, lake: LakeOfLabs) -> None:
+def test_a_history_moves_into_a_lake_and_back(filled: DataPaths, lake: LakeOfLabs) -> None:
     before, content = digest(filled), filled.history.read_bytes()
     lake.join(filled)
     done = run(filled, "migrate", "--to", "lake")
@@ -60,7 +60,7 @@ def test_a_history_moves_into_a_lake_and_back(filled: Places, lake: LakeOfLabs) 
 
 
 def test_nothing_is_mixed(
-    filled: Places,
+    filled: DataPaths,
     lake: LakeOfLabs,
     make_bundle: Callable[..., Path],
     make_trial: Callable[..., Trial],
@@ -74,7 +74,7 @@ def test_nothing_is_mixed(
     assert digest(filled) == before
 
 
-def test_what_was_copied_already_is_not_refused(filled: Places, lake: LakeOfLabs) -> None:
+def test_what_was_copied_already_is_not_refused(filled: DataPaths, lake: LakeOfLabs) -> None:
     lake.join(filled)
     run(filled, "migrate", "--to", "lake")
     before, content = digest(filled), filled.history.read_bytes()
@@ -84,7 +84,7 @@ def test_what_was_copied_already_is_not_refused(filled: Places, lake: LakeOfLabs
 
 
 def test_a_copy_that_is_not_equal_does_not_count(
-    filled: Places, lake: LakeOfLabs, monkeypatch: pytest.MonkeyPatch
+    filled: DataPaths, lake: LakeOfLabs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lake.join(filled)
     copy = migration._copy  # noqa: SLF001
@@ -108,15 +108,15 @@ def test_a_copy_that_is_not_equal_does_not_count(
     ]
 
 
-def test_there_must_be_something_to_move(places: Places, filled: Places, lake: LakeOfLabs) -> None:
+def test_there_must_be_something_to_move(paths: DataPaths, filled: DataPaths, lake: LakeOfLabs) -> None:
     for target in ("file", "lake"):
         assert "history.yaml is not there, and" in refuse(filled, "migrate", "--to", target)
-    places.history.unlink()
-    lake.join(places)
-    assert "knickpoint append" in refuse(places, "migrate", "--to", "lake")
+    paths.history.unlink()
+    lake.join(paths)
+    assert "knickpoint append" in refuse(paths, "migrate", "--to", "lake")
 
 
-def test_a_lake_is_seen_as_it_was(joined: Places, bundles: tuple[Path, ...]) -> None:
+def test_a_lake_is_seen_as_it_was(joined: DataPaths, bundles: tuple[Path, ...]) -> None:
     with open_history(joined.history) as opened:
         opened.append(bundles[0])
         opened.append(bundles[1])
@@ -145,11 +145,11 @@ def test_a_lake_is_seen_as_it_was(joined: Places, bundles: tuple[Path, ...]) -> 
     assert "the query failed" in refuse(joined, "at", first[0], "DELETE FROM trials")
 
 
-def test_nothing_is_rolled_up_where_it_would_save_nothing(joined: Places) -> None:
+def test_nothing_is_rolled_up_where_it_would_save_nothing(joined: DataPaths) -> None:
     assert "nothing would become smaller" in refuse(joined, "prune", "--older-than", "400")
 
 
-def test_the_doctor_opens_the_lake(joined: Places) -> None:
+def test_the_doctor_opens_the_lake(joined: DataPaths) -> None:
     arguments = ["--data", str(joined.data)]
     empty = CliRunner().invoke(doctor, arguments).output
     assert re.search(r"MISSING +shared history .*\n.*make one with: knickpoint append", empty)
@@ -158,5 +158,5 @@ def test_the_doctor_opens_the_lake(joined: Places) -> None:
     assert re.search(r"ok +shared history .*can be read", CliRunner().invoke(doctor, arguments).output)
 
 
-def test_a_file_keeps_nothing_of_how_it_was(filled: Places) -> None:
+def test_a_file_keeps_nothing_of_how_it_was(filled: DataPaths) -> None:
     assert "docs/shared-history.md" in refuse(filled, "at")

@@ -16,7 +16,7 @@ from perf.jobs import matrix as matrix_job
 from perf.jobs import measuring
 from perf.jobs.matrix import open_backfill
 from perf.jobs.measuring import Job
-from perf.local.places import Places
+from perf.local.paths import DataPaths
 from perf.local.progress import Progress
 from perf.model.errors import KnickpointError, ReleaseError, UsageError
 from perf.model.identity import named
@@ -52,7 +52,7 @@ class Stage:
     killed_at: int = 0
     """Interrupts the trial of this number."""
 
-    def run(self, order: Order, _: System, places: Places, __: Progress) -> Trial:
+    def run(self, order: Order, _: System, paths: DataPaths, __: Progress) -> Trial:
         experiment, version = order.deployment.experiment.name, order.release.version
         self.ordered.append((experiment, version))
         if len(self.ordered) == self.killed_at:
@@ -72,7 +72,7 @@ class Stage:
             status=status,
             reasons=() if status is TrialStatus.COMPLETED else (Reason(kind="x", text="it died"),),
         )
-        bundle.seal(bundle.stage(places, trial.id), trial, ())
+        bundle.seal(bundle.stage(paths, trial.id), trial, ())
         return trial
 
     def versions(self) -> list[str]:
@@ -95,7 +95,7 @@ def test_each_cell_is_measured_once_in_order_and_appended(stage: Stage, tmp_path
     assert "6 cells, 0 known; 6 trials to measure, about " in result.stdout
     assert "cell 3 of 6: fake-write at 1.0.0" in result.stderr
     assert "fake-read at 1.0.1: completed" in result.stdout
-    with open_history(Places(tmp_path).history, read_only=True) as history:
+    with open_history(DataPaths(tmp_path).history, read_only=True) as history:
         trials = history.trials()
     assert {(trial.purpose, trial.night) for trial in trials} == {(Purpose.SCHEDULED, "")}
     assert len(trials) == 6
@@ -110,7 +110,7 @@ def test_what_was_killed_goes_on_with_the_trial_that_was_running(stage: Stage, t
     second = run(tmp_path, "--experiment", "fake-write")
     assert "3 cells, 2 known; 1 trial to measure" in second.stdout
     assert stage.versions() == [*ORDER_OF_1_0, ORDER_OF_1_0[-1]]
-    assert len(bundle.find(Places(tmp_path))) == 3
+    assert len(bundle.find(DataPaths(tmp_path))) == 3
 
 
 def test_a_dry_run_shows_marks_and_measures_nothing(stage: Stage, tmp_path: Path) -> None:
@@ -198,7 +198,7 @@ def test_a_changed_config_is_measured_anew(tmp_path: Path) -> None:
     catalog = load_catalog(CONFIGS)
     changed = replace(catalog.systems["fake"]["default"], settings={"service_time_ms": 3})
     catalog = replace(catalog, systems={"fake": {"default": changed}})
-    job = Job(catalog, Places(tmp_path), Progress(io.StringIO()))
+    job = Job(catalog, DataPaths(tmp_path), Progress(io.StringIO()))
     grid = read_grid(catalog, catalog.suite("fake-night"), ["fake-write"], [], 1)
     assert "3 cells, 0 known" in open_backfill(job, grid).announce()
 
@@ -206,7 +206,7 @@ def test_a_changed_config_is_measured_anew(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("stage")
 def test_a_damaged_bundle_is_reported_and_not_counted(tmp_path: Path) -> None:
     run(tmp_path, "--experiment", "fake-write")
-    damaged = bundle.find(Places(tmp_path))[0]
+    damaged = bundle.find(DataPaths(tmp_path))[0]
     (damaged / "trial.json").write_text("{")
     result = run(tmp_path, "--experiment", "fake-write", "--dry-run")
     assert f"not counted: {damaged}" in result.stderr
@@ -245,7 +245,7 @@ def test_sentinels_are_no_part_of_a_matrix() -> None:
 def test_a_real_trial_of_the_fake_system_fills_a_cell(tmp_path: Path) -> None:
     result = run(tmp_path, "--release", "1.0.1", suite="fake-short")
     assert result.exit_code == 0, result.output
-    (place,) = bundle.find(Places(tmp_path))
+    (place,) = bundle.find(DataPaths(tmp_path))
     assert bundle.read(place)[0].release.version == "1.0.1"
     again = run(tmp_path, "--release", "1.0", "--dry-run", suite="fake-short")
     assert "3 cells, 1 known; 2 trials to measure" in again.stdout

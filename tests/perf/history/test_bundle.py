@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from perf.history import bundle
 from perf.history.store import open_history
 from perf.local import durable
-from perf.local.places import Places
+from perf.local.paths import DataPaths
 from perf.model.access import Access
 from perf.model.errors import BundleError
 from perf.model.identity import canonical
@@ -139,24 +139,24 @@ OLD = Path(__file__).parents[2] / "data/bundles/version-1/2026-03-01-sensor-writ
 @given(trial=TRIALS)
 def test_a_trial_comes_back_equal_from_its_bundle_and_from_the_history(trial: Trial) -> None:
     with TemporaryDirectory() as directory:
-        places = Places(Path(directory))
-        place = bundle.seal(bundle.stage(places, trial.id), trial, ())
+        paths = DataPaths(Path(directory))
+        place = bundle.seal(bundle.stage(paths, trial.id), trial, ())
         assert bundle.read(place) == (trial, ())
-        with open_history(places.history) as history:
+        with open_history(paths.history) as history:
             assert history.append(place)
             assert history.trials() == (trial,)
 
 
 def test_a_bundle_of_the_first_version_is_read_and_left_as_it_is(
-    places: Places, make_trial: Callable[..., Trial]
+    paths: DataPaths, make_trial: Callable[..., Trial]
 ) -> None:
     """The files were sealed by Knickpoint 0.1.0, before hosts, remarks and load steps were known."""
-    place = Path(shutil.copytree(OLD, places.trials / OLD.name))
+    place = Path(shutil.copytree(OLD, paths.trials / OLD.name))
     trial, intervals = bundle.read(place)
     assert trial == make_trial()
     assert (trial.remarks, trial.steps, {sample.host for sample in trial.samples}) == ((), (), {""})
     assert [one.iteration for one in intervals] == [0, 0, 1, 1]
-    with open_history(places.history) as history:
+    with open_history(paths.history) as history:
         assert history.append(place)
         assert history.trials() == (trial,)
     assert bundle.digest(place) == bundle.digest(OLD)
@@ -190,59 +190,59 @@ def test_times_are_written_in_utc(
 
 
 def test_find_gives_sealed_bundles_only(
-    places: Places, make_bundle: Callable[..., Path], make_trial: Callable[..., Trial]
+    paths: DataPaths, make_bundle: Callable[..., Path], make_trial: Callable[..., Trial]
 ) -> None:
-    assert bundle.find(places) == ()
+    assert bundle.find(paths) == ()
     second, first = (make_bundle(make_trial(id=TrialId(name))) for name in ("b", "a"))
-    bundle.stage(places, TrialId("c"))
-    assert bundle.find(places) == (first, second)
+    bundle.stage(paths, TrialId("c"))
+    assert bundle.find(paths) == (first, second)
 
 
-def test_staging_again_starts_empty(places: Places) -> None:
-    staged = bundle.stage(places, TrialId("a"))
+def test_staging_again_starts_empty(paths: DataPaths) -> None:
+    staged = bundle.stage(paths, TrialId("a"))
     (staged / bundle.LOGS / "old.log").touch()
-    assert bundle.stage(places, TrialId("a")) == staged
+    assert bundle.stage(paths, TrialId("a")) == staged
     assert [path.name for path in staged.rglob("*")] == [bundle.LOGS]
 
 
 def test_what_was_interrupted_goes_but_imports_that_run_beside_stay(
-    places: Places, make_bundle: Callable[..., Path]
+    paths: DataPaths, make_bundle: Callable[..., Path]
 ) -> None:
     sealed = make_bundle()
-    imports = {bundle.stage(places, TrialId(f"{bundle.IMPORTED}{name}")) for name in "ab"}
+    imports = {bundle.stage(paths, TrialId(f"{bundle.IMPORTED}{name}")) for name in "ab"}
     for name in "abc":
-        bundle.stage(places, TrialId(name))
-    bundle.remove_interrupted(places)
-    assert set(places.trials.iterdir()) == {sealed, *imports}
+        bundle.stage(paths, TrialId(name))
+    bundle.remove_interrupted(paths)
+    assert set(paths.trials.iterdir()) == {sealed, *imports}
 
 
 @pytest.mark.parametrize("trial_id", ["", ".", "..", "a/b", "/a", ".hidden", "a\nb", "a" * 201])
-def test_an_id_that_cannot_name_a_directory_is_refused(places: Places, trial_id: str) -> None:
+def test_an_id_that_cannot_name_a_directory_is_refused(paths: DataPaths, trial_id: str) -> None:
     with pytest.raises(BundleError, match="cannot name a bundle"):
-        bundle.stage(places, TrialId(trial_id))
-    assert not places.data.exists()
+        bundle.stage(paths, TrialId(trial_id))
+    assert not paths.data.exists()
 
 
 def test_a_sealed_bundle_is_never_overwritten(
-    places: Places, make_bundle: Callable[..., Path], make_trial: Callable[..., Trial]
+    paths: DataPaths, make_bundle: Callable[..., Path], make_trial: Callable[..., Trial]
 ) -> None:
     place = make_bundle()
     before = {path: path.read_bytes() for path in place.rglob("*") if path.is_file()}
     with pytest.raises(BundleError, match="never overwritten"):
         make_bundle(make_trial(seed=7))
     assert {path: path.read_bytes() for path in place.rglob("*") if path.is_file()} == before
-    assert bundle.stage(places, make_trial().id).exists()
+    assert bundle.stage(paths, make_trial().id).exists()
 
 
 def test_a_trial_is_sealed_only_where_it_was_staged(
-    places: Places, make_trial: Callable[..., Trial]
+    paths: DataPaths, make_trial: Callable[..., Trial]
 ) -> None:
     with pytest.raises(BundleError, match="was not staged for trial"):
-        bundle.seal(bundle.stage(places, TrialId("other")), make_trial(), ())
+        bundle.seal(bundle.stage(paths, TrialId("other")), make_trial(), ())
 
 
 def test_all_values_that_cannot_be_kept_are_refused_at_once(
-    places: Places, make_trial: Callable[..., Trial]
+    paths: DataPaths, make_trial: Callable[..., Trial]
 ) -> None:
     sample = make_trial().samples[0]
     trial = make_trial(
@@ -254,14 +254,14 @@ def test_all_values_that_cannot_be_kept_are_refused_at_once(
         steps=(replace(STEP, response_time_p99_ms=float("inf")),),
     )
     with pytest.raises(BundleError) as caught:
-        bundle.seal(bundle.stage(places, trial.id), trial, ())
+        bundle.seal(bundle.stage(paths, trial.id), trial, ())
     text = str(caught.value)
     assert "started_at has no time zone" in text
     assert "saturation/write/throughput/mean/all iterations is there 2 times" in text
     assert "response_time/mean is nan" in text
     assert "response_time_p99_ms of load step ladder-200 is inf" in text
     assert "node-1" not in text
-    assert bundle.find(places) == ()
+    assert bundle.find(paths) == ()
 
 
 @pytest.mark.parametrize("name", [bundle.TRIAL, bundle.INTERVALS, bundle.MANIFEST])
@@ -370,28 +370,28 @@ def test_what_only_an_update_can_mend_is_not_to_be_moved(make_bundle: Callable[.
     assert "out of trials/" not in str(caught.value)
 
 
-def test_a_file_in_place_of_the_trials_is_refused_with_a_next_step(places: Places) -> None:
-    places.data.mkdir()
-    places.trials.touch()
+def test_a_file_in_place_of_the_trials_is_refused_with_a_next_step(paths: DataPaths) -> None:
+    paths.data.mkdir()
+    paths.trials.touch()
     with pytest.raises(
         BundleError, match=r"no bundle can be staged for trial a: .*\nMove away the file"
     ):
-        bundle.stage(places, TrialId("a"))
-    assert bundle.find(places) == ()
+        bundle.stage(paths, TrialId("a"))
+    assert bundle.find(paths) == ()
 
 
 def test_a_full_disk_while_sealing_is_reported_with_a_next_step(
-    places: Places, make_trial: Callable[..., Trial], monkeypatch: pytest.MonkeyPatch
+    paths: DataPaths, make_trial: Callable[..., Trial], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fill(_path: Path) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     trial = make_trial()
-    staged = bundle.stage(places, trial.id)
+    staged = bundle.stage(paths, trial.id)
     monkeypatch.setattr(durable, "sync", fill)
     with pytest.raises(BundleError, match=r"could not be sealed from .*\nMake room"):
         bundle.seal(staged, trial, ())
-    assert bundle.find(places) == ()
+    assert bundle.find(paths) == ()
 
 
 def test_histograms_that_the_disk_does_not_give_back_are_reported_with_what_to_do(
@@ -432,10 +432,10 @@ def test_a_file_that_no_reader_would_take_is_not_sealed(
 
 
 def test_links_and_ways_out_of_the_bundle_are_refused(
-    places: Places, make_bundle: Callable[..., Path], tmp_path: Path
+    paths: DataPaths, make_bundle: Callable[..., Path], tmp_path: Path
 ) -> None:
     place = make_bundle()
-    linked = places.trials / "linked"
+    linked = paths.trials / "linked"
     linked.symlink_to(place)
     with pytest.raises(BundleError, match="not a directory"):
         bundle.read(linked)

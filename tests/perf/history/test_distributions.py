@@ -8,7 +8,7 @@ import pytest
 
 from perf.history.distributions import distribute, list_percentiles
 from perf.history.store import append_all, open_history
-from perf.local.places import Places
+from perf.local.paths import DataPaths
 from perf.model.histograms import percentile_us
 from perf.model.results import Interval, Trial, TrialId
 
@@ -99,7 +99,7 @@ def test_nothing_measured_has_no_distribution(
 
 
 def test_the_history_gives_recordings_of_the_trials_asked_for(
-    places: Places,
+    paths: DataPaths,
     make_bundle: Callable[..., Path],
     make_trial: Callable[..., Trial],
     make_interval: MakeInterval,
@@ -113,8 +113,8 @@ def test_the_history_gives_recordings_of_the_trials_asked_for(
     )
     for name in ("a", "b", "c"):
         make_bundle(make_trial(id=TrialId(name)), intervals)
-    append_all(places, lambda _: None)
-    with open_history(places.history, read_only=True) as history:
+    append_all(paths, lambda _: None)
+    with open_history(paths.history, read_only=True) as history:
         found = history.recordings([TrialId("c"), TrialId("a"), TrialId("unknown")], "response_time")
         assert history.recordings([], "response_time") == ()
     assert [(one.trial, one.phase, one.operation, one.kind) for one in found] == [

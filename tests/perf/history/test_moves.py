@@ -6,12 +6,12 @@ from datetime import timedelta
 from pathlib import Path
 
 from perf.history.store import append_all, open_history
-from perf.local.places import Places
+from perf.local.paths import DataPaths
 from perf.model.results import Fact, Trial, TrialId
 
 
 def test_moves_are_reported_for_each_list_in_its_own_order(
-    places: Places, make_bundle: Callable[..., Path], make_trial: Callable[..., Trial]
+    paths: DataPaths, make_bundle: Callable[..., Path], make_trial: Callable[..., Trial]
 ) -> None:
     first = make_trial(harness_version="0.1.0")
     for place, (name, kernel) in enumerate((("a", "6.1"), ("b", "6.2"), ("c", "6.1"), ("d", ""))):
@@ -22,9 +22,9 @@ def test_moves_are_reported_for_each_list_in_its_own_order(
         started = first.started_at + timedelta(days=place)
         trial = replace(first, id=TrialId(name), environment_before=facts, started_at=started)
         make_bundle(trial, ())
-    append_all(places, lambda _: None)
+    append_all(paths, lambda _: None)
     lists = [[TrialId(name) for name in names] for names in ("abcd", "acb", "ac", "d", "")]
-    with open_history(places.history, read_only=True) as history:
+    with open_history(paths.history, read_only=True) as history:
         reported = history.moves(lists)
         assert history.moves([]) == ()
     assert [[(m.place, m.name, m.before, m.after) for m in moves] for moves in reported] == [

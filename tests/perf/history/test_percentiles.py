@@ -8,7 +8,7 @@ import duckdb
 import pytest
 
 from perf.history.store import History, append_all, open_history
-from perf.local.places import Places
+from perf.local.paths import DataPaths
 from perf.model.errors import HistoryError, UsageError
 from perf.model.results import Interval, Named, Trial, TrialId
 
@@ -37,7 +37,7 @@ def ask(
 
 
 def test_any_percentile_comes_from_merged_histograms(
-    places: Places,
+    paths: DataPaths,
     make_bundle: Callable[..., Path],
     make_trial: Callable[..., Trial],
     make_interval: Callable[..., Interval],
@@ -54,9 +54,9 @@ def test_any_percentile_comes_from_merged_histograms(
     for trial, mine in zip(trials, (seconds[::2], seconds[1::2]), strict=True):
         intervals = [make_interval(values, start_s=float(i)) for i, values in enumerate(mine)]
         make_bundle(trial, (warm_up, *intervals, other_kind))
-    append_all(places, silent)
+    append_all(paths, silent)
     values = sorted(value for second in seconds for value in second)
-    with open_history(places.history, read_only=True) as history:
+    with open_history(paths.history, read_only=True) as history:
         for percentile in (0.1, 50.0, 99.0, 99.9, 99.99, 100.0):
             exact_ms = values[max(int(percentile / 100 * len(values) + 0.5), 1) - 1] / 1000
             got_ms = ask(history, [trial.id for trial in trials], percentile)
@@ -64,20 +64,20 @@ def test_any_percentile_comes_from_merged_histograms(
 
 
 def test_a_percentile_of_one_iteration(
-    places: Places, make_bundle: Callable[..., Path], make_interval: Callable[..., Interval]
+    paths: DataPaths, make_bundle: Callable[..., Path], make_interval: Callable[..., Interval]
 ) -> None:
     trial = make_bundle(
         intervals=[make_interval([1000], iteration=1), make_interval([2000], iteration=2)]
     ).name
-    append_all(places, silent)
-    with open_history(places.history, read_only=True) as history:
+    append_all(paths, silent)
+    with open_history(paths.history, read_only=True) as history:
         for iteration, expected_ms in ((1, 1.0), (2, 2.0), (None, 2.0)):
             got_ms = ask(history, [TrialId(trial)], iteration=iteration)
             assert got_ms == pytest.approx(expected_ms, rel=0.001)
 
 
 def test_histograms_of_different_range_and_precision_merge(
-    places: Places, make_bundle: Callable[..., Path], make_interval: Callable[..., Interval]
+    paths: DataPaths, make_bundle: Callable[..., Path], make_interval: Callable[..., Interval]
 ) -> None:
     from hdrh.histogram import HdrHistogram  # noqa: PLC0415  only this test makes one itself
 
@@ -85,8 +85,8 @@ def test_histograms_of_different_range_and_precision_merge(
     wide.record_value(600_000_000)
     intervals = [make_interval([1000]), make_interval([1], encoded=wide.encode().decode())]
     trial = TrialId(make_bundle(intervals=intervals).name)
-    append_all(places, silent)
-    with open_history(places.history, read_only=True) as history:
+    append_all(paths, silent)
+    with open_history(paths.history, read_only=True) as history:
         low, high = (ask(history, [trial], p) for p in (50.0, 100.0))
     assert low == pytest.approx(1.0, rel=0.01)
     assert high == pytest.approx(600_000, rel=0.01)
@@ -103,7 +103,7 @@ def test_histograms_of_different_range_and_precision_merge(
     ],
 )
 def test_a_percentile_that_cannot_be_given_is_refused(
-    filled_once: Places, phase: str, iteration: int | None, percentile: float, message: str
+    filled_once: DataPaths, phase: str, iteration: int | None, percentile: float, message: str
 ) -> None:
     with (
         open_history(filled_once.history, read_only=True) as history,
@@ -112,7 +112,7 @@ def test_a_percentile_that_cannot_be_given_is_refused(
         ask(history, [TrialId("trial-3")], percentile, phase=phase, iteration=iteration)
 
 
-def test_a_percentile_of_no_known_trial_is_refused(filled_once: Places) -> None:
+def test_a_percentile_of_no_known_trial_is_refused(filled_once: DataPaths) -> None:
     with open_history(filled_once.history, read_only=True) as history:
         with pytest.raises(UsageError, match="no such trial in the history: absent"):
             ask(history, [TrialId("trial-3"), TrialId("absent")])
@@ -121,31 +121,31 @@ def test_a_percentile_of_no_known_trial_is_refused(filled_once: Places) -> None:
 
 
 def test_trials_that_measured_different_things_are_not_merged(
-    places: Places, make_bundle: Callable[..., Path], make_trial: Callable[..., Trial]
+    paths: DataPaths, make_bundle: Callable[..., Path], make_trial: Callable[..., Trial]
 ) -> None:
     workload = Named(name="sensor-write", sha256="ffffffffffff")
     trials = [make_trial(id=TrialId("a")), make_trial(id=TrialId("b"), workload=workload)]
     for trial in trials:
         make_bundle(trial)
-    append_all(places, silent)
+    append_all(paths, silent)
     ids: Sequence[TrialId] = [trial.id for trial in trials]
     with (
-        open_history(places.history, read_only=True) as history,
+        open_history(paths.history, read_only=True) as history,
         pytest.raises(UsageError, match=r"differ in workload_sha256 \(0123456789ab, ffffffffffff\)"),
     ):
         ask(history, ids)
 
 
 def test_a_damaged_histogram_is_reported_as_such(
-    places: Places, make_bundle: Callable[..., Path]
+    paths: DataPaths, make_bundle: Callable[..., Path]
 ) -> None:
     trial = TrialId(make_bundle().name)
-    append_all(places, silent)
+    append_all(paths, silent)
     for encoded in ("", "nonsense", "HISTFAAAACF42pNpmSzMwMDAxAABzFCaEUoz2X+AsAB="):
-        with duckdb.connect(places.history) as connection:
+        with duckdb.connect(paths.history) as connection:
             connection.execute("UPDATE histograms SET encoded = ?", [encoded])
         with (
-            open_history(places.history, read_only=True) as history,
+            open_history(paths.history, read_only=True) as history,
             pytest.raises(HistoryError, match="history rebuild"),
         ):
             ask(history, [trial])

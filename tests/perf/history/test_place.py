@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from perf.history.place import S3, LakePlace, has_history, read_place, start_of_ids
-from perf.local.places import Places
+from perf.local.paths import DataPaths
 from perf.model.errors import ConfigError
 
 GOOD = {"history": '"ducklake:postgres:host=db dbname=x"', "data_path": "/srv/x/", "lab": "rack-a"}
@@ -20,10 +20,10 @@ def write(tmp_path: Path, **values: str) -> Path:
 
 
 def test_without_the_file_the_history_is_a_file(tmp_path: Path) -> None:
-    places = Places(tmp_path)
-    assert read_place(places.history) is None
-    assert not has_history(places)
-    assert start_of_ids(places, "cmp-", NOW) == "cmp-2026-03-01"
+    paths = DataPaths(tmp_path)
+    assert read_place(paths.history) is None
+    assert not has_history(paths)
+    assert start_of_ids(paths, "cmp-", NOW) == "cmp-2026-03-01"
 
 
 def test_it_names_the_catalog_the_files_and_the_lab(tmp_path: Path) -> None:
@@ -36,8 +36,8 @@ def test_it_names_the_catalog_the_files_and_the_lab(tmp_path: Path) -> None:
         s3=S3(endpoint="s3.example.org:9000"),
     )
     assert (place.address, place.is_on_s3) == ("host=db dbname=x", True)
-    assert has_history(Places(tmp_path))
-    assert start_of_ids(Places(tmp_path), "cmp-", NOW) == "cmp-2026-03-01-rack-a"
+    assert has_history(DataPaths(tmp_path))
+    assert start_of_ids(DataPaths(tmp_path), "cmp-", NOW) == "cmp-2026-03-01-rack-a"
     # What is rebuilt beside a history is a file, whatever the history is.
     assert read_place(path.with_name("history.duckdb.new")) is None
 

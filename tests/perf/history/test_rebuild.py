@@ -8,7 +8,7 @@ import pytest
 
 from perf.history import bundle
 from perf.history.store import append_all, open_history, rebuild, replace_damaged
-from perf.local.places import Places
+from perf.local.paths import DataPaths
 from perf.model.errors import DamagedHistory, HistoryError
 from perf.model.results import Trial
 
@@ -42,7 +42,7 @@ def trials_of(path: Path) -> list[str]:
 
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_a_rebuild_drops_no_trial_that_nobody_gave_up(
-    filled: Places, bundles: tuple[Path, ...], damage: Callable[[Path], None]
+    filled: DataPaths, bundles: tuple[Path, ...], damage: Callable[[Path], None]
 ) -> None:
     before = filled.history.read_bytes()
     damage(bundles[1])
@@ -56,7 +56,7 @@ def test_a_rebuild_drops_no_trial_that_nobody_gave_up(
 
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_an_append_says_which_bundles_are_gone_or_changed(
-    filled: Places, bundles: tuple[Path, ...], damage: Callable[[Path], None]
+    filled: DataPaths, bundles: tuple[Path, ...], damage: Callable[[Path], None]
 ) -> None:
     damage(bundles[1])
     reported: list[str] = []
@@ -69,14 +69,14 @@ def test_an_append_says_which_bundles_are_gone_or_changed(
 
 
 def test_of_trials_without_a_bundle_an_append_names_a_few(
-    places: Places, make_bundle: Callable[..., Path], make_trial: Callable[..., Trial]
+    paths: DataPaths, make_bundle: Callable[..., Path], make_trial: Callable[..., Trial]
 ) -> None:
     for number in range(9):
         make_bundle(make_trial(id=f"t-{number}"))
-    append_all(places, silent)
-    shutil.rmtree(places.trials)
+    append_all(paths, silent)
+    shutil.rmtree(paths.trials)
     reported: list[str] = []
-    assert len(append_all(places, reported.append).gone) == 9
+    assert len(append_all(paths, reported.append).gone) == 9
     assert "9 trials whose bundle" in reported[-1]
     assert "t-4\n  … and 4 more" in reported[-1]
 
@@ -99,7 +99,7 @@ def garble(path: Path) -> None:
 
 @pytest.mark.parametrize("ruin", [empty, halve, garble])
 def test_a_history_that_cannot_be_read_is_made_new_and_kept(
-    filled: Places, bundles: tuple[Path, ...], ruin: Callable[[Path], None]
+    filled: DataPaths, bundles: tuple[Path, ...], ruin: Callable[[Path], None]
 ) -> None:
     ruin(filled.history)
     ruined = filled.history.read_bytes()
@@ -111,7 +111,9 @@ def test_a_history_that_cannot_be_read_is_made_new_and_kept(
     assert kept == ([ruined] if ruined else [])
 
 
-def test_a_person_decides_where_a_bundle_is_bad_too(filled: Places, bundles: tuple[Path, ...]) -> None:
+def test_a_person_decides_where_a_bundle_is_bad_too(
+    filled: DataPaths, bundles: tuple[Path, ...]
+) -> None:
     empty(filled.history)
     flip(bundles[0])
     with pytest.raises(HistoryError, match="stays as it is"):
@@ -121,7 +123,7 @@ def test_a_person_decides_where_a_bundle_is_bad_too(filled: Places, bundles: tup
     assert trials_of(filled.history) == [place.name for place in bundles[1:]]
 
 
-def test_without_bundles_there_is_nothing_to_make_it_from(filled: Places) -> None:
+def test_without_bundles_there_is_nothing_to_make_it_from(filled: DataPaths) -> None:
     shutil.rmtree(filled.trials)
     halve(filled.history)
     with pytest.raises(DamagedHistory, match="no trial bundles beside it: restore"):

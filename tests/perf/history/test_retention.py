@@ -11,7 +11,7 @@ from perf.commands.history import history
 from perf.history import retention
 from perf.history.distributions import distribute
 from perf.history.store import History, open_history
-from perf.local.places import Places
+from perf.local.paths import DataPaths
 from perf.model.errors import HistoryError, UsageError
 from perf.model.results import Interval, Trial, TrialId
 
@@ -21,23 +21,23 @@ PER_SECOND, PER_ITERATION = 4 * 30 * 2, 4 * 2  # a warm-up and three iterations,
 
 @pytest.fixture
 def kept(
-    places: Places,
+    paths: DataPaths,
     make_bundle: Callable[..., Path],
     make_trial: Callable[..., Trial],
     make_intervals: Callable[..., tuple[Interval, ...]],
-) -> Places:
+) -> DataPaths:
     """Return a history with an old and a young trial."""
     now = datetime.now(UTC).replace(microsecond=0)
-    with open_history(places.history) as opened:
+    with open_history(paths.history) as opened:
         for name, days in ((OLD, 400), (YOUNG, 3)):
             started_at = now - timedelta(days=days)
             trial = make_trial(id=name, started_at=started_at, finished_at=started_at)
             opened.append(make_bundle(trial, make_intervals(iterations=3, seconds=30)))
-    return places
+    return paths
 
 
-def prune(places: Places, *options: str) -> Result:
-    return CliRunner().invoke(history, ["prune", "--data", str(places.data), *options])
+def prune(paths: DataPaths, *options: str) -> Result:
+    return CliRunner().invoke(history, ["prune", "--data", str(paths.data), *options])
 
 
 def count(opened: History, trial: str) -> int:
@@ -63,7 +63,7 @@ def read_percentiles(opened: History, *trials: TrialId) -> list[float]:
 
 
 @pytest.mark.slow
-def test_no_percentile_moves_and_only_what_is_old_loses_its_seconds(kept: Places) -> None:
+def test_no_percentile_moves_and_only_what_is_old_loses_its_seconds(kept: DataPaths) -> None:
     with open_history(kept.history, read_only=True) as opened:
         percentiles = [read_percentiles(opened, *trials) for trials in ((OLD,), (OLD, YOUNG))]
         trials = opened.trials()
@@ -86,7 +86,7 @@ def test_no_percentile_moves_and_only_what_is_old_loses_its_seconds(kept: Places
     assert "nothing to roll up" in prune(kept, "--older-than", "365").output
 
 
-def test_a_dry_run_changes_nothing_and_a_rebuild_brings_the_seconds_back(kept: Places) -> None:
+def test_a_dry_run_changes_nothing_and_a_rebuild_brings_the_seconds_back(kept: DataPaths) -> None:
     before = kept.history.read_bytes()
     assert "would be rolled up" in prune(kept, "--older-than", "365", "--dry-run").output
     assert kept.history.read_bytes() == before
@@ -99,7 +99,7 @@ def test_a_dry_run_changes_nothing_and_a_rebuild_brings_the_seconds_back(kept: P
 
 @pytest.mark.slow
 def test_one_that_was_ended_leaves_all_as_it_was_and_the_next_one_does_all(
-    kept: Places, monkeypatch: pytest.MonkeyPatch
+    kept: DataPaths, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = kept.history.read_bytes()
     with monkeypatch.context() as ended:
@@ -118,7 +118,7 @@ def stop(_: object) -> None:
 
 
 @pytest.mark.slow
-def test_a_damaged_histogram_stops_it_and_loses_nothing(kept: Places) -> None:
+def test_a_damaged_histogram_stops_it_and_loses_nothing(kept: DataPaths) -> None:
     with open_history(kept.history) as opened:
         opened.tables.execute("UPDATE histograms SET encoded = 'broken' WHERE position = ?", [7])
     done = prune(kept, "--older-than", "365")
@@ -127,12 +127,12 @@ def test_a_damaged_histogram_stops_it_and_loses_nothing(kept: Places) -> None:
         assert count(opened, OLD) == PER_SECOND
 
 
-def test_a_wrong_directory_is_reported_and_left_alone(places: Places) -> None:
-    assert isinstance(prune(places, "--older-than", "365").exception, UsageError)
-    assert not places.data.exists()
+def test_a_wrong_directory_is_reported_and_left_alone(paths: DataPaths) -> None:
+    assert isinstance(prune(paths, "--older-than", "365").exception, UsageError)
+    assert not paths.data.exists()
 
 
-def test_young_trials_cannot_be_chosen_by_mistake(kept: Places) -> None:
+def test_young_trials_cannot_be_chosen_by_mistake(kept: DataPaths) -> None:
     done = prune(kept, "--older-than", "3")
     assert done.exit_code == 2
     assert "30" in done.output

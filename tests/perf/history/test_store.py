@@ -5,15 +5,16 @@ import random
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
+from typing import Self
 
 import duckdb
 import pytest
 
 from perf.history import bundle, store
 from perf.history.store import History, append_all, open_history, rebuild
-from perf.local.places import Places
+from perf.local.paths import DataPaths
 from perf.model.errors import BundleError, HistoryError, UsageError
 from perf.model.results import (
     Fact,
@@ -36,22 +37,22 @@ def silent(_text: str) -> None:
     """Swallow progress."""
 
 
-def test_appending_twice_keeps_one_trial(places: Places, make_bundle: Callable[..., Path]) -> None:
+def test_appending_twice_keeps_one_trial(paths: DataPaths, make_bundle: Callable[..., Path]) -> None:
     place = make_bundle()
-    with open_history(places.history) as history:
+    with open_history(paths.history) as history:
         assert history.append(place)
         once = history.tables_digest()
         assert not history.append(place)
         assert history.tables_digest() == once
-    with open_history(places.history, read_only=True) as history:
+    with open_history(paths.history, read_only=True) as history:
         assert history.trials() == (bundle.read(place)[0],)
 
 
 def test_another_content_under_a_known_id_is_refused(
-    places: Places, make_bundle: Callable[..., Path], make_trial: Callable[..., Trial]
+    paths: DataPaths, make_bundle: Callable[..., Path], make_trial: Callable[..., Trial]
 ) -> None:
     place = make_bundle()
-    with open_history(places.history) as history:
+    with open_history(paths.history) as history:
         history.append(place)
         before = history.tables_digest()
         shutil.rmtree(place)
@@ -62,7 +63,7 @@ def test_another_content_under_a_known_id_is_refused(
 
 
 def test_an_append_compares_the_latest_of_the_known_bundles_again(
-    filled: Places, bundles: tuple[Path, ...], monkeypatch: pytest.MonkeyPatch
+    filled: DataPaths, bundles: tuple[Path, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for place in bundles:
         (place / bundle.MANIFEST).write_text("{}", encoding="utf-8")
@@ -74,24 +75,72 @@ def test_an_append_compares_the_latest_of_the_known_bundles_again(
     assert [Path(text.split(" is not the bundle")[0]).name for text in appended.bad] == by_start[1:]
 
 
-def test_a_grown_and_a_rebuilt_history_are_equal_in_any_order(
-    places: Places, bundles: tuple[Path, ...], tmp_path: Path
+def test_an_append_reads_each_bundle_again_within_some_days(
+    filled: DataPaths, bundles: tuple[Path, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    append_all(places, silent)
-    expected = export(places.history, tmp_path / "grown")
+    monkeypatch.setattr(store, "COMPARED_AGAIN", 0)
+    monkeypatch.setattr(store, "READ_AGAIN", 0)
+    read: list[str] = []
+    check = bundle.check
+    monkeypatch.setattr(bundle, "check", lambda place: (read.append(place.name), check(place)))
+
+    class Clock(datetime):
+        """A clock that goes a day further whenever somebody looks."""
+
+        day = 0
+
+        @classmethod
+        def now(cls, tz: tzinfo | None = None) -> Self:
+            cls.day += 1
+            return cls(2026, 6, 1, tzinfo=tz) + timedelta(days=cls.day)
+
+    monkeypatch.setattr(store, "datetime", Clock)
+    for _ in range(store.VERIFIED_WITHIN_DAYS):
+        append_all(filled, silent)
+    assert sorted(read) == sorted(one.name for one in bundles)
+
+
+def test_verifying_finds_what_is_bad_replaced_gone_or_new_and_changes_nothing(
+    filled: DataPaths,
+    bundles: tuple[Path, ...],
+    make_trial: Callable[..., Trial],
+    make_bundle: Callable[..., Path],
+) -> None:
+    before = filled.history.read_bytes()
+    found = store.verify(filled, silent)
+    assert (found.bundles, found.bad, found.unknown, found.gone) == (len(bundles), (), (), ())
+    cut, replaced, gone = bundles
+    (cut / "trial.json").write_text("{")
+    shutil.rmtree(replaced)
+    make_bundle(make_trial(id=TrialId(replaced.name), seed=99), ())
+    shutil.rmtree(gone)
+    make_bundle(make_trial(id=TrialId("new")), ())
+    found = store.verify(filled, silent)
+    assert [one.split(" ")[0].rsplit("/")[-1].rstrip(":") for one in found.bad] == [
+        *sorted([cut.name, replaced.name])
+    ]
+    assert (found.unknown, found.gone) == (("new",), (gone.name,))
+    assert filled.history.read_bytes() == before
+
+
+def test_a_grown_and_a_rebuilt_history_are_equal_in_any_order(
+    paths: DataPaths, bundles: tuple[Path, ...], tmp_path: Path
+) -> None:
+    append_all(paths, silent)
+    expected = export(paths.history, tmp_path / "grown")
     assert all(text.count(b"\n") > 1 for name, text in expected.items() if name not in EMPTY)
-    with open_history(places.history, read_only=True) as history:
+    with open_history(paths.history, read_only=True) as history:
         digest, observations = history.tables_digest(), history.observations()
     for seed in range(3):
         order = random.Random(seed).sample(bundles, len(bundles))  # noqa: S311  an order, not a secret
-        rebuild(places.history, order, silent)
-        assert export(places.history, tmp_path / f"rebuilt-{seed}") == expected
-        with open_history(places.history, read_only=True) as history:
+        rebuild(paths.history, order, silent)
+        assert export(paths.history, tmp_path / f"rebuilt-{seed}") == expected
+        with open_history(paths.history, read_only=True) as history:
             assert history.tables_digest() == digest
             assert history.observations() == observations
 
 
-def test_the_digest_sees_a_single_changed_value(filled: Places) -> None:
+def test_the_digest_sees_a_single_changed_value(filled: DataPaths) -> None:
     digests = set()
     for statement in (
         "SELECT 1",
@@ -106,39 +155,39 @@ def test_the_digest_sees_a_single_changed_value(filled: Places) -> None:
 
 
 def test_append_all_reports_all_bad_bundles_and_keeps_the_good_ones(
-    places: Places, bundles: tuple[Path, ...]
+    paths: DataPaths, bundles: tuple[Path, ...]
 ) -> None:
     (bundles[0] / bundle.TRIAL).write_text("{", encoding="utf-8")
-    (places.trials / "foreign").mkdir()
+    (paths.trials / "foreign").mkdir()
     reported: list[str] = []
-    first = append_all(places, reported.append)
+    first = append_all(paths, reported.append)
     assert (first.new, first.known, len(first.bad)) == (2, 0, 2)
     assert reported[:2] == ["appended trial-4", "appended trial-5"]
     assert reported[2].startswith("2 bundles are bad and NOT in the history:")
     assert "trial-3" in reported[2]
     assert "foreign" in reported[2]
-    again = append_all(places, silent)
+    again = append_all(paths, silent)
     assert (again.new, again.known, again.bad) == (0, 2, first.bad)
 
 
 def test_a_value_beyond_64_bits_is_refused_whole(
-    places: Places, make_bundle: Callable[..., Path], make_trial: Callable[..., Trial]
+    paths: DataPaths, make_bundle: Callable[..., Path], make_trial: Callable[..., Trial]
 ) -> None:
     counter = replace(make_trial().counters[0], value=2**64)
     place = make_bundle(make_trial(counters=(counter,)))
-    with open_history(places.history) as history:
+    with open_history(paths.history) as history:
         with pytest.raises(BundleError, match="cannot hold"):
             history.append(place)
         assert history.trials() == ()
 
 
 def test_observations_hold_the_value_over_all_iterations_and_each_of_them(
-    places: Places, make_bundle: Callable[..., Path], make_trial: Callable[..., Trial]
+    paths: DataPaths, make_bundle: Callable[..., Path], make_trial: Callable[..., Trial]
 ) -> None:
     trial = make_trial(status=TrialStatus.INVALID)
     make_bundle(trial)
-    append_all(places, silent)
-    with open_history(places.history, read_only=True) as history:
+    append_all(paths, silent)
+    with open_history(paths.history, read_only=True) as history:
         observations = history.observations()
     throughput = next(o for o in observations if o.key.metric == "throughput")
     assert throughput == Observation(
@@ -173,7 +222,7 @@ def test_observations_hold_the_value_over_all_iterations_and_each_of_them(
 
 
 def test_the_values_of_each_host_are_a_series_of_their_own(
-    places: Places, make_bundle: Callable[..., Path], make_trial: Callable[..., Trial]
+    paths: DataPaths, make_bundle: Callable[..., Path], make_trial: Callable[..., Trial]
 ) -> None:
     samples = tuple(
         Sample(
@@ -189,8 +238,8 @@ def test_the_values_of_each_host_are_a_series_of_their_own(
         for iteration in (None, 1, 2)
     )
     make_bundle(make_trial(samples=samples))
-    append_all(places, silent)
-    with open_history(places.history, read_only=True) as history:
+    append_all(paths, silent)
+    with open_history(paths.history, read_only=True) as history:
         found = [(o.key.host, o.value, o.iterations) for o in history.observations()]
     assert found == [
         ("", 300.0, (301.0, 302.0)),
@@ -200,7 +249,7 @@ def test_the_values_of_each_host_are_a_series_of_their_own(
 
 
 def test_a_trial_with_two_values_of_one_series_shares_its_iterations_among_none(
-    places: Places, make_bundle: Callable[..., Path], make_trial: Callable[..., Trial]
+    paths: DataPaths, make_bundle: Callable[..., Path], make_trial: Callable[..., Trial]
 ) -> None:
     sample = make_trial().samples[0]
     reported = (("", None, 2.0), ("node-1", None, 1.0), ("", 1, 10.0), ("", 2, 20.0))
@@ -209,15 +258,15 @@ def test_a_trial_with_two_values_of_one_series_shares_its_iterations_among_none(
         for host, iteration, value in reported
     )
     make_bundle(make_trial(samples=samples))
-    append_all(places, silent)
-    with open_history(places.history) as history:
+    append_all(paths, silent)
+    with open_history(paths.history) as history:
         history.tables.execute("UPDATE samples SET host = ''", ())  # as no bundle has it
         found = [(one.value, one.iterations) for one in history.observations()]
     assert found == [(1.0, (10.0, 20.0)), (2.0, (10.0, 20.0))]
 
 
 def test_observations_are_ordered_by_release_then_time_and_without_other_purposes(
-    places: Places, make_bundle: Callable[..., Path], make_trial: Callable[..., Trial]
+    paths: DataPaths, make_bundle: Callable[..., Path], make_trial: Callable[..., Trial]
 ) -> None:
     trial = make_trial()
     sample = trial.samples[0]
@@ -233,8 +282,8 @@ def test_observations_are_ordered_by_release_then_time_and_without_other_purpose
         started_at = trial.started_at + timedelta(days=days)
         changes = {"release": release, "started_at": started_at, "purpose": purpose}
         make_bundle(make_trial(id=TrialId(name), samples=(sample,), **changes), ())
-    append_all(places, silent)
-    with open_history(places.history, read_only=True) as history:
+    append_all(paths, silent)
+    with open_history(paths.history, read_only=True) as history:
         assert [o.trial for o in history.observations()] == ["c", "b", "a", "e"]
         (candidate,) = history.observations(Purpose.CANDIDATE)
         others = history.observations(Purpose.CANDIDATE, Purpose.SENTINEL)
@@ -247,9 +296,9 @@ def test_observations_are_ordered_by_release_then_time_and_without_other_purpose
 
 
 @pytest.mark.keeps("reads-are-of-one-moment")
-@pytest.mark.parametrize("question", ["observations", "circumstances", "trials", "heads", "both"])
+@pytest.mark.parametrize("question", ["observations", "environments", "trials", "heads", "both"])
 def test_what_is_appended_meanwhile_moves_no_answer(
-    filled: Places,
+    filled: DataPaths,
     make_bundle: Callable[..., Path],
     make_trial: Callable[..., Trial],
     append_between: Callable[[History, Path], None],
@@ -259,7 +308,7 @@ def test_what_is_appended_meanwhile_moves_no_answer(
         if question != "both":
             return getattr(history, question)()
         with history.snapshot():
-            return history.heads(), history.circumstances(), history.observations()
+            return history.heads(), history.environments(), history.observations()
 
     release = replace(make_trial().release, version="5.0.1", ordinal=1)
     facts = (Fact(host="", name="a first one", value="1"),)
@@ -273,7 +322,7 @@ def test_what_is_appended_meanwhile_moves_no_answer(
         assert ask_all(asking) == ask_all(other) != before
 
 
-def test_a_question_that_fails_leaves_a_history_that_answers(filled: Places) -> None:
+def test_a_question_that_fails_leaves_a_history_that_answers(filled: DataPaths) -> None:
     with open_history(filled.history) as history:
         history.tables.execute("UPDATE trials SET status = 'odd'", ())
         for _ in range(2):
@@ -286,7 +335,7 @@ def test_a_question_that_fails_leaves_a_history_that_answers(filled: Places) -> 
 
 
 def test_circumstances_are_what_may_explain_a_change(
-    places: Places, make_bundle: Callable[..., Path], make_trial: Callable[..., Trial]
+    paths: DataPaths, make_bundle: Callable[..., Path], make_trial: Callable[..., Trial]
 ) -> None:
     facts = [("node-1", "kernel", "6.1.0"), ("", "fsync", "off"), ("node-1", "boot_id", "9f3c")]
     facts += [("node-1", name, "1") for name in ("load_average_1min", "steal_ticks")]
@@ -297,9 +346,9 @@ def test_circumstances_are_what_may_explain_a_change(
     )
     assert trial.artifact
     make_bundle(trial, ())
-    append_all(places, silent)
-    with open_history(places.history, read_only=True) as history:
-        found = history.circumstances()
+    append_all(paths, silent)
+    with open_history(paths.history, read_only=True) as history:
+        found = history.environments()
     assert found.keys() == {trial.id}
     assert set(found[trial.id].items()) == {
         ("kernel of node-1", "6.1.0"),
@@ -314,7 +363,7 @@ def test_circumstances_are_what_may_explain_a_change(
 
 
 def test_a_failed_trial_without_samples_is_kept_with_its_reason(
-    places: Places, make_bundle: Callable[..., Path], make_trial: Callable[..., Trial]
+    paths: DataPaths, make_bundle: Callable[..., Path], make_trial: Callable[..., Trial]
 ) -> None:
     trial = make_trial(
         status=TrialStatus.FAILED,
@@ -325,14 +374,14 @@ def test_a_failed_trial_without_samples_is_kept_with_its_reason(
         log_tail="ERROR out of memory\n",
     )
     make_bundle(trial, ())
-    append_all(places, silent)
-    with open_history(places.history, read_only=True) as history:
+    append_all(paths, silent)
+    with open_history(paths.history, read_only=True) as history:
         assert history.observations() == ()
         assert history.trials() == (trial,)
 
 
-def test_each_table_and_column_has_a_comment(places: Places) -> None:
-    with open_history(places.history) as history:
+def test_each_table_and_column_has_a_comment(paths: DataPaths) -> None:
+    with open_history(paths.history) as history:
         silent_ones = history.query(
             "SELECT table_name, '' FROM duckdb_tables() WHERE comment IS NULL UNION ALL "
             "SELECT table_name, column_name FROM duckdb_columns() "
@@ -341,7 +390,7 @@ def test_each_table_and_column_has_a_comment(places: Places) -> None:
     assert silent_ones.rows == ()
 
 
-def test_a_query_can_neither_write_nor_touch_other_files(filled: Places, tmp_path: Path) -> None:
+def test_a_query_can_neither_write_nor_touch_other_files(filled: DataPaths, tmp_path: Path) -> None:
     secret = tmp_path / "secret.csv"
     secret.write_text("a\n1\n", encoding="utf-8")
     with open_history(filled.history, read_only=True) as history:
@@ -362,18 +411,18 @@ def test_a_query_can_neither_write_nor_touch_other_files(filled: Places, tmp_pat
 
 
 def test_each_trial_s_head_has_its_own_reasons_in_order(
-    places: Places, make_bundle: Callable[..., Path], make_trial: Callable[..., Trial]
+    paths: DataPaths, make_bundle: Callable[..., Path], make_trial: Callable[..., Trial]
 ) -> None:
     reasons = tuple(Reason(kind=kind, text=f"{kind} of b") for kind in ("z-first", "a-second"))
     make_bundle(make_trial(id=TrialId("b"), status=TrialStatus.INVALID, reasons=reasons), ())
     make_bundle(make_trial(id=TrialId("a")), ())
-    append_all(places, silent)
-    with open_history(places.history, read_only=True) as history:
+    append_all(paths, silent)
+    with open_history(paths.history, read_only=True) as history:
         assert [(one.id, one.reasons) for one in history.heads()] == [("a", ()), ("b", reasons)]
 
 
 def test_a_search_is_bounded_where_both_ends_are_known(
-    places: Places, make_bundle: Callable[..., Path], make_trial: Callable[..., Trial]
+    paths: DataPaths, make_bundle: Callable[..., Path], make_trial: Callable[..., Trial]
 ) -> None:
     def bound(statistic: str, value: float, **changes: object) -> Sample:
         plain = Sample(
@@ -384,15 +433,34 @@ def test_a_search_is_bounded_where_both_ends_are_known(
     ends = (bound("lower", 900.0), bound("upper", 1100.0), bound("mean", 1.0))
     half = (bound("lower", 1.0, operation="read"), bound("upper", 2.0, operation="read", iteration=1))
     make_bundle(make_trial(samples=(*ends, *half)), ())
-    append_all(places, silent)
-    with open_history(places.history, read_only=True) as history:
+    append_all(paths, silent)
+    with open_history(paths.history, read_only=True) as history:
         assert history.search_bounds() == {
             (make_trial().id, "search", "write"): (900.0, 1100.0),
         }
 
 
+def test_what_is_dated_in_the_future_is_not_appended_and_holds_nothing_else_up(
+    paths: DataPaths, make_trial: Callable[..., Trial], make_bundle: Callable[..., Path]
+) -> None:
+    def at(began: datetime, name: str) -> None:
+        ended = began + timedelta(minutes=9)
+        make_bundle(make_trial(id=TrialId(name), started_at=began, finished_at=ended), ())
+
+    now = datetime.now(UTC)
+    at(now + timedelta(days=365), "next-year")
+    at(now, "now")
+    at(now + timedelta(hours=20), "of-a-clock-ahead")
+    done = append_all(paths, silent)
+    assert done.new == 2
+    (bad,) = done.bad
+    assert "next-year is dated" in bad
+    with open_history(paths.history) as history:
+        assert {one.id for one in history.heads()} == {"now", "of-a-clock-ahead"}
+
+
 def test_of_several_operations_the_first_gives_the_value_of_a_whole_phase(
-    places: Places,
+    paths: DataPaths,
     make_trial: Callable[..., Trial],
     make_bundle: Callable[..., Path],
 ) -> None:
@@ -406,17 +474,22 @@ def test_of_several_operations_the_first_gives_the_value_of_a_whole_phase(
     without = make_trial(id=TrialId("without"), samples=())
     make_bundle(first, ())
     make_bundle(without, ())
-    append_all(places, silent)
-    with open_history(places.history, read_only=True) as history:
+    append_all(paths, silent)
+    with open_history(paths.history, read_only=True) as history:
         found = history.first_values([first.id, without.id], "steady", "throughput", "mean")
         assert found == {first.id: ("write", 3.0)}
         assert history.first_values([without.id], "steady", "throughput", "mean") == {}
 
 
 def test_without_bundles_a_history_stays_and_where_there_is_none_either_it_is_no_data_directory(
-    places: Places, filled: Places
+    paths: DataPaths, filled: DataPaths
 ) -> None:
-    nothing = Places(places.data / "nothing")
+    nothing = DataPaths(paths.data / "nothing")
+    in_the_way = DataPaths(paths.data / "file")
+    in_the_way.data.mkdir()
+    in_the_way.trials.touch()
+    with pytest.raises(BundleError, match="cannot be listed"):
+        append_all(in_the_way, silent)
     with pytest.raises(UsageError, match="no trial bundles"):
         append_all(nothing, silent)
     assert not nothing.history.exists()

@@ -138,10 +138,33 @@ def test_local_processes_die_with_a_killed_starter(tmp_path: Path) -> None:
     poll(lambda: running_pid(LocalHost(), str(tmp_path / "pid")) is None)
 
 
-def test_no_command_that_is_run_to_its_end_has_a_password(
-    monkeypatch: pytest.MonkeyPatch, sshd: SshHost, tmp_path: Path
+def test_what_is_measured_gets_no_secret_and_no_option_of_the_caller_s_shell(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    variable, planted = "KNICKPOINT_PASSWORD_TEST", "pl4nted secret"
+    unwanted = {
+        *("PGPASSWORD", "AWS_SECRET_ACCESS_KEY", "GITHUB_TOKEN", "KNICKPOINT_WEBHOOK_URL"),
+        *("JAVA_TOOL_OPTIONS", "LD_PRELOAD_FOR_NOBODY", "https_proxy"),
+    }
+    for name in unwanted:
+        monkeypatch.setenv(name, "pl4nted")
+    monkeypatch.setenv("LC_ALL", "C")
+    host, pid_file = LocalHost(), str(tmp_path / "pid")
+    host.start(SLEEPER, pid_file=pid_file, log=str(tmp_path / "log"), cwd=str(tmp_path))
+    found = Path(f"/proc/{running_pid(host, pid_file)}/environ").read_text()
+    send_signal(host, pid_file, signal.SIGKILL)
+    names = {one.partition("=")[0] for one in found.split("\0")}
+    assert names >= {"PATH", "LC_ALL", "KNICKPOINT_PID_FILE"}
+    assert not names & unwanted
+
+
+@pytest.mark.parametrize(
+    "variable",
+    ["KNICKPOINT_PASSWORD_TEST", "PGPASSWORD", "AWS_SECRET_ACCESS_KEY", "KNICKPOINT_GITHUB_TOKEN"],
+)
+def test_no_command_that_is_run_to_its_end_has_a_password(
+    monkeypatch: pytest.MonkeyPatch, sshd: SshHost, tmp_path: Path, variable: str
+) -> None:
+    planted = "pl4nted secret"
     monkeypatch.setenv(variable, planted)
     assert variable not in LocalHost().run(["env"]).stdout
     # What the clients of SSH themselves have, and the tar that packs for them.

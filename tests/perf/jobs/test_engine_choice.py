@@ -15,7 +15,7 @@ from perf.config.catalog import Catalog, find_experiment_of, load_catalog
 from perf.config.difference import compare_catalogs
 from perf.jobs.feasible import FASTEST_PER_S, check_load_time
 from perf.load.native_binary import SETTING, sha256_of
-from perf.local.places import Places
+from perf.local.paths import DataPaths
 from perf.local.progress import Progress
 from perf.model.design import Deployment
 from perf.model.errors import ConfigError, HostUnfit, UsageError
@@ -196,7 +196,7 @@ def measure(deployment: Deployment, data: Path) -> Trial:
         release=fake.SYSTEM.releases()[0],
         artifact=Artifact(source=Source.BUILTIN, sha256=""),
     )
-    return run_trial(order, fake.Fake(), Places(data), Progress(io.StringIO()))
+    return run_trial(order, fake.Fake(), DataPaths(data), Progress(io.StringIO()))
 
 
 @pytest.fixture

@@ -26,7 +26,7 @@ from perf.jobs.interleaving import (
     take_side,
 )
 from perf.jobs.measuring import Job
-from perf.local.places import Places
+from perf.local.paths import DataPaths
 from perf.local.progress import Progress
 from perf.model.errors import BundleError, HostUnfit, UsageError
 from perf.model.results import Purpose, Reason, Taken, Trial, TrialStatus
@@ -58,7 +58,7 @@ def statuses(make_trial: Callable[..., Trial], monkeypatch: pytest.MonkeyPatch) 
     """Return the statuses of the next trials, to be filled; without any, trials complete."""
     planned: list[TrialStatus] = []
 
-    def run(order: Order, _: System, places: Places, __: Progress) -> Trial:
+    def run(order: Order, _: System, paths: DataPaths, __: Progress) -> Trial:
         status = planned.pop(0) if planned else TrialStatus.COMPLETED
         trial = make_trial(
             id=order.trial,
@@ -68,17 +68,17 @@ def statuses(make_trial: Callable[..., Trial], monkeypatch: pytest.MonkeyPatch) 
             remarks=order.remarks,
             status=status,
         )
-        bundle.seal(bundle.stage(places, trial.id), trial, ())
+        bundle.seal(bundle.stage(paths, trial.id), trial, ())
         return trial
 
     monkeypatch.setattr(measuring, "run_trial", run)
     return planned
 
 
-def begin(pairing: Pairing, places: Places, now: datetime = NOW) -> ComparisonRun:
-    job = Job(load_catalog(CONFIGS), places, Progress(io.StringIO()))
+def begin(pairing: Pairing, paths: DataPaths, now: datetime = NOW) -> ComparisonRun:
+    job = Job(load_catalog(CONFIGS), paths, Progress(io.StringIO()))
     artifacts = fetch_sides(job, pairing)
-    plan, _ = open_plan(pairing, artifacts, places, now)
+    plan, _ = open_plan(pairing, artifacts, paths, now)
     return ComparisonRun(plan=plan, pairing=pairing, artifacts=artifacts, job=job)
 
 
@@ -90,12 +90,12 @@ def sides(taken: list[Taken]) -> str:
 def test_sides_take_turns_in_blocks_whose_order_the_seed_draws(
     pairing: Pairing, tmp_path: Path
 ) -> None:
-    course = begin(pairing, Places(tmp_path))
+    course = begin(pairing, DataPaths(tmp_path))
     orders = [sides(list(course.measure_block(block))) for block in range(1, 9)]
     assert set(orders) == {"ABBA", "BAAB"}
-    again = begin(replace(pairing, purpose=Purpose.BISECTION), Places(tmp_path / "again"))
+    again = begin(replace(pairing, purpose=Purpose.BISECTION), DataPaths(tmp_path / "again"))
     assert [sides(list(again.measure_block(block))) for block in range(1, 9)] == orders
-    other = begin(replace(pairing, seed=2), Places(tmp_path / "other"))
+    other = begin(replace(pairing, seed=2), DataPaths(tmp_path / "other"))
     assert [sides(list(other.measure_block(block))) for block in range(1, 9)] != orders
 
 
@@ -103,9 +103,9 @@ def test_sides_take_turns_in_blocks_whose_order_the_seed_draws(
 def test_a_pair_that_was_measured_before_is_half_of_the_first_block(
     pairing: Pairing, tmp_path: Path
 ) -> None:
-    first = list(begin(pairing, Places(tmp_path / "first")).measure_block(1))[:2]
+    first = list(begin(pairing, DataPaths(tmp_path / "first")).measure_block(1))[:2]
     for opening in (first, first[::-1]):
-        course = replace(begin(pairing, Places(tmp_path / sides(opening))), opening=tuple(opening))
+        course = replace(begin(pairing, DataPaths(tmp_path / sides(opening))), opening=tuple(opening))
         rest = list(course.measure_block(1))
         assert sides(opening + rest) in {"ABBA", "BAAB"}
         assert [one.pair for one in rest] == ["2", "2"]
@@ -116,7 +116,7 @@ def test_a_pair_that_was_measured_before_is_half_of_the_first_block(
 def test_trials_say_why_and_of_what_they_are(pairing: Pairing, tmp_path: Path) -> None:
     planted = Reason(kind="planted", text="a handicap")
     candidate = replace(pairing.candidate, remarks=(planted,))
-    course = begin(replace(pairing, candidate=candidate), Places(tmp_path))
+    course = begin(replace(pairing, candidate=candidate), DataPaths(tmp_path))
     by_side = {one.side: one.trial for one in course.measure_block(1)}
     assert by_side["candidate"].release.version == "1.0.1"
     assert by_side["candidate"].remarks == (planted,)
@@ -129,7 +129,7 @@ def test_a_pair_that_did_not_complete_is_measured_once_more(
 ) -> None:
     done, bad = TrialStatus.COMPLETED, TrialStatus.INVALID
     statuses += [done, bad, done, done, done, bad]
-    course = begin(pairing, Places(tmp_path))
+    course = begin(pairing, DataPaths(tmp_path))
     taken = list(course.measure_block(1))
     assert [one.trial.status for one in taken] == [done, bad, done, done, done, bad]
     assert [one.trial.id.split(".")[1] for one in taken] == ["01a", "01b", "01c", "01d", "01ar", "01br"]
@@ -142,11 +142,11 @@ def test_a_pair_that_did_not_complete_is_measured_once_more(
 
 @pytest.mark.usefixtures("statuses")
 def test_two_trials_that_an_interruption_parted_are_no_pair(pairing: Pairing, tmp_path: Path) -> None:
-    places = Places(tmp_path)
-    first = next(begin(pairing, places).measure_block(1))
+    paths = DataPaths(tmp_path)
+    first = next(begin(pairing, paths).measure_block(1))
     long_ago = NOW.timestamp()
-    os.utime(places.trials / first.trial.id, (long_ago, long_ago))
-    taken = list(begin(pairing, places).measure_block(1))
+    os.utime(paths.trials / first.trial.id, (long_ago, long_ago))
+    taken = list(begin(pairing, paths).measure_block(1))
     assert [one.pair for one in taken] == ["1", "2", "2", "1r", "1r"]
 
 
@@ -154,22 +154,22 @@ def test_two_trials_that_an_interruption_parted_are_no_pair(pairing: Pairing, tm
 def test_a_comparison_is_young_for_as_long_as_something_happens_in_it(
     pairing: Pairing, tmp_path: Path
 ) -> None:
-    places = Places(tmp_path)
-    course = begin(pairing, places)
+    paths = DataPaths(tmp_path)
+    course = begin(pairing, paths)
     trial = next(course.measure_block(1)).trial
     later = NOW + RESUMABLE_FOR
-    os.utime(places.trials / trial.id, (later.timestamp(), later.timestamp()))
-    assert begin(pairing, places, later + timedelta(hours=1)).plan == course.plan
-    assert begin(replace(pairing, seed=9), places, later).plan != course.plan
+    os.utime(paths.trials / trial.id, (later.timestamp(), later.timestamp()))
+    assert begin(pairing, paths, later + timedelta(hours=1)).plan == course.plan
+    assert begin(replace(pairing, seed=9), paths, later).plan != course.plan
 
 
 @pytest.mark.usefixtures("statuses")
 def test_a_run_cut_short_repeats_nothing(
     pairing: Pairing, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    turns = begin(pairing, Places(tmp_path)).measure_block(1)
+    turns = begin(pairing, DataPaths(tmp_path)).measure_block(1)
     first = [next(turns), next(turns)]
-    resumed = begin(pairing, Places(tmp_path), NOW + timedelta(hours=1))
+    resumed = begin(pairing, DataPaths(tmp_path), NOW + timedelta(hours=1))
     assert [one.trial for one in resumed.measure_block(1)][:2] == [one.trial for one in first]
     monkeypatch.setattr(measuring, "run_trial", None)
     assert len(list(resumed.measure_block(1))) == 4
@@ -179,33 +179,33 @@ def test_a_run_cut_short_repeats_nothing(
 def test_a_finished_old_or_other_comparison_is_not_resumed(
     pairing: Pairing, tmp_path: Path, ends: str
 ) -> None:
-    places = Places(tmp_path)
-    first = begin(pairing, places).plan
+    paths = DataPaths(tmp_path)
+    first = begin(pairing, paths).plan
     later = NOW + (RESUMABLE_FOR if ends == "old" else timedelta(minutes=1))
     if ends == "finished":
-        (places.comparisons / first.id / RESULT).write_text("{}")
+        (paths.comparisons / first.id / RESULT).write_text("{}")
     if ends == "another seed's purpose":
         pairing = replace(pairing, purpose=Purpose.BISECTION)
-    second = begin(pairing, places, later).plan
+    second = begin(pairing, paths, later).plan
     assert second.id != first.id
     assert second.question_sha256 == first.question_sha256
-    assert [plan.id for plan in read_plans(places)] == [first.id, second.id]
+    assert [plan.id for plan in read_plans(paths)] == [first.id, second.id]
 
 
 @pytest.mark.usefixtures("statuses")
 def test_a_lost_plan_lends_its_trials_to_no_new_one(pairing: Pairing, tmp_path: Path) -> None:
-    places = Places(tmp_path)
-    course = begin(pairing, places)
+    paths = DataPaths(tmp_path)
+    course = begin(pairing, paths)
     next(course.measure_block(1))
-    (places.comparisons / course.plan.id / PLAN).unlink()
-    (places.comparisons / course.plan.id).rmdir()
-    assert begin(pairing, places).plan.id != course.plan.id
+    (paths.comparisons / course.plan.id / PLAN).unlink()
+    (paths.comparisons / course.plan.id).rmdir()
+    assert begin(pairing, paths).plan.id != course.plan.id
 
 
 def test_a_question_is_what_is_measured_and_not_what_it_is_called(
     pairing: Pairing, catalog: Catalog, tmp_path: Path
 ) -> None:
-    artifacts = fetch_sides(Job(catalog, Places(tmp_path), Progress(io.StringIO())), pairing)
+    artifacts = fetch_sides(Job(catalog, DataPaths(tmp_path), Progress(io.StringIO())), pairing)
     asked = question_hash(pairing, artifacts)
     renamed = replace(pairing, suite="x", baseline=replace(pairing.baseline, label="base"))
     assert question_hash(renamed, artifacts) == asked
@@ -219,11 +219,11 @@ def test_a_question_is_what_is_measured_and_not_what_it_is_called(
 
 
 def test_a_damaged_plan_is_named(pairing: Pairing, tmp_path: Path) -> None:
-    places = Places(tmp_path)
-    path = places.comparisons / begin(pairing, places).plan.id / PLAN
+    paths = DataPaths(tmp_path)
+    path = paths.comparisons / begin(pairing, paths).plan.id / PLAN
     path.write_text("{")
     with pytest.raises(BundleError, match=r"plan\.json is not the plan of a comparison"):
-        read_plans(places)
+        read_plans(paths)
 
 
 def test_an_unfit_host_says_that_the_same_command_resumes(
@@ -234,7 +234,7 @@ def test_an_unfit_host_says_that_the_same_command_resumes(
 
     monkeypatch.setattr(measuring, "run_trial", refuse)
     with pytest.raises(HostUnfit, match=r"no memory\nfinished trials are kept"):
-        next(begin(pairing, Places(tmp_path)).measure_block(1))
+        next(begin(pairing, DataPaths(tmp_path)).measure_block(1))
 
 
 def test_unknown_experiments_and_configs_are_named(catalog: Catalog) -> None:

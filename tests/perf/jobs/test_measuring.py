@@ -18,7 +18,7 @@ from perf.jobs.feasible import check_load_time
 from perf.jobs.measuring import Job, explain, measure_one
 from perf.jobs.night import measure_night, read_nights
 from perf.load.native_binary import SETTING
-from perf.local.places import Places
+from perf.local.paths import DataPaths
 from perf.local.progress import Progress
 from perf.model.design import Deployment, Needs, Suite, Testbed
 from perf.model.errors import HostUnfit, MeasureError, UsageError
@@ -39,7 +39,7 @@ def job(tmp_path: Path) -> Job:
     # Addresses of its own: no server is started here, but that none is there is looked for.
     hosts = tuple(replace(one, address=f"{one.address[:-1]}5{one.address[-1]}") for one in loop.hosts)
     catalog = replace(catalog, testbeds={**catalog.testbeds, loop.name: replace(loop, hosts=hosts)})
-    return Job(catalog, Places(tmp_path / "var"), Progress(io.StringIO()))
+    return Job(catalog, DataPaths(tmp_path / "var"), Progress(io.StringIO()))
 
 
 @pytest.fixture
@@ -51,7 +51,7 @@ def suite(job: Job) -> Suite:
 def _sealed_at_once(make_trial: Callable[..., Trial], monkeypatch: pytest.MonkeyPatch) -> None:
     """Seal each trial as soon as it is ordered: a night knows nothing of what happens in one."""
 
-    def run(order: Order, _: System, places: Places, __: Progress) -> Trial:
+    def run(order: Order, _: System, paths: DataPaths, __: Progress) -> Trial:
         trial = make_trial(
             id=order.trial,
             night=order.night,
@@ -59,7 +59,7 @@ def _sealed_at_once(make_trial: Callable[..., Trial], monkeypatch: pytest.Monkey
             experiment=order.deployment.experiment.name,
             release=order.release,
         )
-        bundle.seal(bundle.stage(places, trial.id), trial, ())
+        bundle.seal(bundle.stage(paths, trial.id), trial, ())
         return trial
 
     monkeypatch.setattr(measuring, "run_trial", run)
@@ -78,7 +78,7 @@ def test_hosts_that_drifted_refuse_a_night_before_it_is_planned(
     with pytest.raises(HostUnfit, match=r"vm\.swappiness is 60"):
         measure_night(job, suite)
     assert asked == ["server"]
-    assert read_nights(job.places) == ()
+    assert read_nights(job.paths) == ()
 
 
 def test_a_native_engine_that_is_not_built_refuses_a_night_before_it_is_planned(
@@ -90,7 +90,7 @@ def test_a_native_engine_that_is_not_built_refuses_a_night_before_it_is_planned(
     monkeypatch.setenv(SETTING, str(tmp_path / "absent"))
     with pytest.raises(HostUnfit, match="engine: native cannot offer the load"):
         measure_night(replace(job, catalog=catalog), suite)
-    assert read_nights(job.places) == ()
+    assert read_nights(job.paths) == ()
 
 
 def test_what_cannot_be_stored_within_its_limit_refuses_a_night(job: Job, suite: Suite) -> None:
@@ -120,14 +120,14 @@ def test_what_cannot_be_stored_within_its_limit_refuses_a_night(job: Job, suite:
                 UsageError, match=r"preload of workload \S+ has 200,001 rows, .* 3 s even"
             ):
                 start()
-        assert read_nights(job.places) == ()
+        assert read_nights(job.paths) == ()
 
 
 def test_a_damaged_bundle_does_not_stop_its_night(job: Job, suite: Suite) -> None:
     first, _ = measure_night(job, suite)
-    (night,) = read_nights(job.places)
-    (job.places.trials / first.id / "trial.json").write_text("{")
-    missing = job.places.trials / night.trials[1].id
+    (night,) = read_nights(job.paths)
+    (job.paths.trials / first.id / "trial.json").write_text("{")
+    missing = job.paths.trials / night.trials[1].id
     missing.rename(missing.with_name("kept-aside"))
     (second,) = measure_night(job, suite)
     assert second.id == night.trials[1].id
@@ -135,7 +135,7 @@ def test_a_damaged_bundle_does_not_stop_its_night(job: Job, suite: Suite) -> Non
 
 def test_a_lost_plan_lends_its_trials_to_no_new_night(job: Job, suite: Suite) -> None:
     before = {trial.id for trial in measure_night(job, suite)}
-    for plan in job.places.nights.iterdir():
+    for plan in job.paths.nights.iterdir():
         plan.unlink()
     after = {trial.id for trial in measure_night(job, suite)}
     assert len(before) == len(after) == 2
@@ -159,16 +159,16 @@ def test_an_extra_trial_belongs_to_no_night(job: Job, suite: Suite) -> None:
     assert trial.status is TrialStatus.COMPLETED
     assert (trial.release.version, trial.night) == ("1.1.1", "")
     assert trial.purpose is Purpose.SCHEDULED
-    assert read_nights(job.places) == ()
+    assert read_nights(job.paths) == ()
     with pytest.raises(UsageError, match="has no experiment 'fake-nothing'; it has: fake-blink"):
         measure_one(job, suite, "fake-nothing", "1.1.1")
 
 
 def test_what_an_interrupted_trial_staged_is_removed_but_not_an_import(job: Job, suite: Suite) -> None:
     for name in ("2026-03-01T020000.fake-blink.1.0.0", f"{bundle.IMPORTED}csv-1"):
-        bundle.stage(job.places, TrialId(name))
+        bundle.stage(job.paths, TrialId(name))
     trial = measure_one(job, suite, "fake-blink", "1.0.0")
-    left = {path.name for path in job.places.trials.iterdir()}
+    left = {path.name for path in job.paths.trials.iterdir()}
     assert left == {trial.id, ".staging-imported-csv-1"}
 
 
@@ -176,10 +176,10 @@ def test_a_second_command_is_refused_and_reported_by_whom(
     job: Job, suite: Suite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(holding, "_LOCK_WAIT_S", 0.1)
-    job.places.data.mkdir()
-    job.places.lock.with_suffix(".pid").write_text("4711\n")
+    job.paths.data.mkdir()
+    job.paths.lock.with_suffix(".pid").write_text("4711\n")
     with (
-        filelock.FileLock(job.places.lock),
+        filelock.FileLock(job.paths.lock),
         pytest.raises(MeasureError, match=r"another run \(pid 4711\) measures into"),
     ):
         measure_night(job, suite)
@@ -246,13 +246,13 @@ def test_an_unfit_host_is_refused_before_anything_is_planned(job: Job, suite: Su
     catalog = replace(job.catalog, testbeds={**job.catalog.testbeds, "loop": unfit})
     with pytest.raises(HostUnfit, match="MB of memory available"):
         measure_night(replace(job, catalog=catalog), suite)
-    assert read_nights(job.places) == ()
+    assert read_nights(job.paths) == ()
 
 
 def test_what_failed_is_reported_with_its_log(make_trial: Callable[..., Trial], tmp_path: Path) -> None:
     failed = make_trial(status=TrialStatus.FAILED, log_tail="one\ntwo: out of memory\n")
-    text = explain(failed, Places(tmp_path))
+    text = explain(failed, DataPaths(tmp_path))
     assert "FAILED" in text
     assert text.splitlines()[-2] == "two: out of memory"
     assert text.endswith(str(tmp_path / "trials" / failed.id))
-    assert "\n" not in explain(make_trial(), Places(tmp_path))
+    assert "\n" not in explain(make_trial(), DataPaths(tmp_path))

@@ -12,7 +12,7 @@ from needs import need_native
 
 from perf.history.store import open_history
 from perf.load.native_binary import sha256_of
-from perf.local.places import Places
+from perf.local.paths import DataPaths
 from perf.model.results import Purpose
 
 pytestmark = [pytest.mark.real, pytest.mark.slow, pytest.mark.alone, pytest.mark.timeout(1500)]
@@ -59,14 +59,14 @@ def configs(tmp_path: Path) -> Path:
 
 def test_both_engines_measure_and_are_told_apart(configs: Path, tmp_path: Path) -> None:
     built = need_native()
-    places = Places(tmp_path / "var")
+    paths = DataPaths(tmp_path / "var")
     command = [sys.executable, "-m", "perf.commands.main", "nightly", "--suite", "both-engines"]
-    command += ["--configs", str(configs), "--data", str(places.data)]
+    command += ["--configs", str(configs), "--data", str(paths.data)]
     night = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=1200)
     assert night.returncode == 0, night.stdout + night.stderr
     trials = {
         trial["experiment"]: trial
-        for path in places.trials.glob("*/trial.json")
+        for path in paths.trials.glob("*/trial.json")
         for trial in [json.loads(path.read_text())["trial"]]
     }
     assert {name: trial["engine"] for name, trial in trials.items()} == {
@@ -80,10 +80,10 @@ def test_both_engines_measure_and_are_told_apart(configs: Path, tmp_path: Path) 
     }
     assert facts["by-native"]["knickload_sha256"] == sha256_of(built)
     assert "knickload_sha256" not in facts["by-python"]
-    with open_history(places.history, read_only=True) as history:
+    with open_history(paths.history, read_only=True) as history:
         keys = {one.key for one in history.observations(Purpose.SCHEDULED)}
     for engine in ENGINES:
         workloads = {key.workload.partition("@")[0] for key in keys if key.engine == engine}
         assert workloads == {f"by-{engine}"}
-    page = next((places.site / "trials").glob("*by-native*.html")).read_text()
+    page = next((paths.site / "trials").glob("*by-native*.html")).read_text()
     assert re.search(r"Load engine.{0,80}native", page, re.DOTALL)

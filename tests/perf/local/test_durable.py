@@ -13,12 +13,12 @@ _FORK = multiprocessing.get_context("fork")
 
 def write_often(path: Path, content: bytes) -> None:
     for _ in range(50):
-        durable.write(path, content)
+        durable.atomic_write(path, content)
 
 
 def test_of_several_at_once_each_puts_its_own_content_in_place(tmp_path: Path) -> None:
     path = tmp_path / "below" / "file.json"
-    durable.write(path, CONTENTS[0])
+    durable.atomic_write(path, CONTENTS[0])
     writers = [_FORK.Process(target=write_often, args=(path, content)) for content in CONTENTS]
     for writer in writers:
         writer.start()
@@ -31,7 +31,7 @@ def test_of_several_at_once_each_puts_its_own_content_in_place(tmp_path: Path) -
 
 def test_what_a_killed_writer_left_is_overwritten(tmp_path: Path) -> None:
     (tmp_path / "file.json.new").write_text("half of something that was long")
-    durable.write(tmp_path / "file.json", b"{}")
+    durable.atomic_write(tmp_path / "file.json", b"{}")
     assert (tmp_path / "file.json").read_bytes() == b"{}"
     assert [path.name for path in tmp_path.iterdir()] == ["file.json"]
 
@@ -39,5 +39,5 @@ def test_what_a_killed_writer_left_is_overwritten(tmp_path: Path) -> None:
 def test_what_is_in_the_way_is_reported_and_nothing_is_left(tmp_path: Path) -> None:
     (tmp_path / "file.json").mkdir()
     with pytest.raises(IsADirectoryError):
-        durable.write(tmp_path / "file.json", b"{}")
+        durable.atomic_write(tmp_path / "file.json", b"{}")
     assert [path.name for path in tmp_path.iterdir()] == ["file.json"]

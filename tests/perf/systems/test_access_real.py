@@ -21,7 +21,7 @@ from perf.history import bundle
 from perf.hosts.remote import LocalHost, SshHost, running_pid
 from perf.load.engines import PYTHON_ENGINE, Engine, run_engines
 from perf.load.spec import LoadSpec, Preload
-from perf.local.places import Places
+from perf.local.paths import DataPaths
 from perf.local.progress import Progress
 from perf.model.access import Access, Tls
 from perf.model.design import Deployment, Host, Steadiness, SystemConfig, Testbed, Topology
@@ -105,7 +105,7 @@ class Lab:
         )
         reported = io.StringIO()
         system = WithAccount()
-        trial = run_trial(order, system, Places(self.directory / "var"), Progress(reported))
+        trial = run_trial(order, system, DataPaths(self.directory / "var"), Progress(reported))
         for environment in system.environments:
             assert not [key for key in environment if key.startswith("KNICKPOINT_PASSWORD")]
         return trial, reported.getvalue()

@@ -21,7 +21,7 @@ from dict_sessions import Times, do
 from perf.config.catalog import load_catalog
 from perf.load.engine.tasks.making import make_preload_task, make_tasks
 from perf.load.spec import LoadSpec
-from perf.local.places import Places
+from perf.local.paths import DataPaths
 from perf.local.progress import Progress
 from perf.model.design import (
     ClosedLoop,
@@ -173,7 +173,7 @@ def run(workload: Workload, directory: Path, **settings: int) -> Trial:
         release=fake.SYSTEM.releases()[0],
         artifact=Artifact(source=Source.BUILTIN, sha256=""),
     )
-    return run_trial(order, fake.SYSTEM, Places(directory), Progress(io.StringIO()))
+    return run_trial(order, fake.SYSTEM, DataPaths(directory), Progress(io.StringIO()))
 
 
 class OneProcess(FakeSession):

@@ -23,7 +23,7 @@ from perf.history import bundle
 from perf.hosts.remote import Remote, send_signal
 from perf.load.offer import Offer
 from perf.load.results.outcome import LoadOutcome
-from perf.local.places import Places
+from perf.local.paths import DataPaths
 from perf.local.progress import Progress
 from perf.model.design import Deployment, PriceSource, Testbed
 from perf.model.errors import HostUnfit, StepFailed
@@ -81,15 +81,15 @@ def make_order(name: str, settings: Mapping[str, Any]) -> Order:
 
 
 @pytest.fixture
-def places(tmp_path: Path) -> Places:
-    return Places(tmp_path)
+def paths(tmp_path: Path) -> DataPaths:
+    return DataPaths(tmp_path)
 
 
 @pytest.fixture
-def run(places: Places) -> Run:
+def run(paths: DataPaths) -> Run:
     def run(experiment: str = "fake-blink", **settings: object) -> Trial:
         order = make_order(experiment, settings)
-        trial = run_trial(order, fake.Fake(), places, Progress(io.StringIO()))
+        trial = run_trial(order, fake.Fake(), paths, Progress(io.StringIO()))
         assert all_ended(), "a server still answers after its trial"
         return trial
 
@@ -143,10 +143,10 @@ class Recording(fake.Fake):
 
 
 def test_a_completed_trial_goes_in_order_and_is_a_sealed_bundle_with_true_counts(
-    places: Places,
+    paths: DataPaths,
 ) -> None:
     system = Recording()
-    trial = run_trial(make_order("fake-write", {}), system, places, Progress(io.StringIO()))
+    trial = run_trial(make_order("fake-write", {}), system, paths, Progress(io.StringIO()))
     assert trial.status is TrialStatus.COMPLETED, trial.reasons
     assert all_ended(), "a server still answers after its trial"
     each = [f"node-{i}" for i in (1, 2, 3)]
@@ -156,7 +156,7 @@ def test_a_completed_trial_goes_in_order_and_is_a_sealed_bundle_with_true_counts
         "serves",  # asked again after the load
         *(f"{verb} {node}" for verb in ("stop", "wipe") for node in each),
     ]
-    kept, intervals = bundle.read(places.trials / trial.id)
+    kept, intervals = bundle.read(paths.trials / trial.id)
     assert kept == trial
     assert {interval.phase for interval in intervals} >= {"saturation", "steady"}
     overall = {(s.phase, s.metric, s.statistic): s.value for s in trial.samples if s.iteration is None}
@@ -167,11 +167,11 @@ def test_a_completed_trial_goes_in_order_and_is_a_sealed_bundle_with_true_counts
     for percentile in (50.0, 99.0, 99.9):
         name = f"p{percentile:g}"
         expected = read_independently(
-            places.trials / trial.id, "steady:write:response_time:", percentile
+            paths.trials / trial.id, "steady:write:response_time:", percentile
         )
         assert overall["steady", "response_time", name] == expected
-    assert not (places.run / "fake" / "node-1").exists()
-    logs = sorted(path.name for path in (places.trials / trial.id / "logs").iterdir())
+    assert not (paths.run / "fake" / "node-1").exists()
+    logs = sorted(path.name for path in (paths.trials / trial.id / "logs").iterdir())
     assert logs == [f"node-{i}-server.log" for i in (1, 2, 3)]
     assert {fact.name for fact in trial.environment_before} >= {"kernel", "version:knickpoint"}
     assert trial.environment_after
@@ -238,8 +238,8 @@ class Complaining(fake.Fake):
 
 @pytest.mark.slow
 @pytest.mark.keeps("broken-server-is-reported")
-def test_the_reason_of_a_trial_quotes_the_last_error_of_the_database(places: Places) -> None:
-    trial = run_trial(make_order("fake-blink", {}), Complaining(), places, Progress(io.StringIO()))
+def test_the_reason_of_a_trial_quotes_the_last_error_of_the_database(paths: DataPaths) -> None:
+    trial = run_trial(make_order("fake-blink", {}), Complaining(), paths, Progress(io.StringIO()))
     (reason,) = trial.reasons
     assert reason.text.endswith(
         "the server process ended; the last error in the log: concurrent_writes must be at least 2, "
@@ -249,12 +249,12 @@ def test_the_reason_of_a_trial_quotes_the_last_error_of_the_database(places: Pla
 
 @pytest.mark.slow
 @pytest.mark.keeps("broken-server-is-reported")
-def test_a_cluster_that_never_serves_fails_at_its_limit(places: Places) -> None:
+def test_a_cluster_that_never_serves_fails_at_its_limit(paths: DataPaths) -> None:
     order = make_order("fake-blink", {"never_ready": True})
     limits = replace(order.deployment.testbed.limits, start_s=3.0)
     testbed = replace(order.deployment.testbed, limits=limits)
     order = replace(order, deployment=replace(order.deployment, testbed=testbed))
-    trial = run_trial(order, fake.Fake(), places, Progress(io.StringIO()))
+    trial = run_trial(order, fake.Fake(), paths, Progress(io.StringIO()))
     assert trial.status is TrialStatus.FAILED
     assert "not within 3 s: the server is still starting" in trial.reasons[0].text
     assert all_ended()
@@ -294,8 +294,8 @@ class Defective(fake.Fake):
 
 
 @pytest.mark.parametrize("verb", ["install", "configure", "start"])
-def test_a_mistake_in_a_system_costs_its_trial_and_no_more(places: Places, verb: str) -> None:
-    trial = run_trial(make_order("fake-blink", {}), Defective(verb), places, Progress(io.StringIO()))
+def test_a_mistake_in_a_system_costs_its_trial_and_no_more(paths: DataPaths, verb: str) -> None:
+    trial = run_trial(make_order("fake-blink", {}), Defective(verb), paths, Progress(io.StringIO()))
     assert trial.status is TrialStatus.FAILED
     (reason,) = trial.reasons
     assert reason.kind == f"{verb}-failed"
@@ -313,7 +313,7 @@ class Speechless(fake.Fake):
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["node-died", "engine-failed"])
 def test_a_load_that_fails_leaves_what_was_seen_of_it_and_remarks_in_their_order(
-    places: Places, monkeypatch: pytest.MonkeyPatch, kind: str
+    paths: DataPaths, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
     """A node dies as the load has just ended, or engines fail before anything was looked at."""
     offer = Offer.run
@@ -334,12 +334,12 @@ def test_a_load_that_fails_leaves_what_was_seen_of_it_and_remarks_in_their_order
     system = Speechless()
     monkeypatch.setattr(Offer, "run", run)
     monkeypatch.setattr(harness, "run_canary", no_canary)
-    trial = run_trial(make_order("fake-blink", {}), system, places, Progress(io.StringIO()))
+    trial = run_trial(make_order("fake-blink", {}), system, paths, Progress(io.StringIO()))
     assert trial.reasons[0].kind == kind
     remarks = [one for one in trial.remarks if one.kind in {"canary-missing", "telemetry-missing"}]
     assert [one.kind for one in remarks] == ["canary-missing", "telemetry-missing", "canary-missing"]
     assert [one.text.partition(":")[0] for one in remarks[::2]] == list(CANARY_PHASES)
-    kept, intervals = bundle.read(places.trials / trial.id)
+    kept, intervals = bundle.read(paths.trials / trial.id)
     assert (intervals, kept.counters) == ((), ())  # of a load that a node did not outlive as well
 
 
@@ -362,19 +362,19 @@ class Unclean(fake.Fake):
 
 
 @pytest.mark.slow
-def test_a_clean_up_that_fails_on_one_node_costs_nothing_else(places: Places) -> None:
+def test_a_clean_up_that_fails_on_one_node_costs_nothing_else(paths: DataPaths) -> None:
     system = Unclean()
-    trial = run_trial(make_order("fake-blink", {}), system, places, Progress(io.StringIO()))
+    trial = run_trial(make_order("fake-blink", {}), system, paths, Progress(io.StringIO()))
     assert trial.status is TrialStatus.FAILED
     assert [reason.kind for reason in trial.reasons] == ["clean-up-failed"]
     assert "wipe failed on node-2: the host is out of reach" in trial.reasons[0].text
     assert system.wiped == ["node-1", "node-2", "node-3", "node-1", "node-3"]
-    kept, intervals = bundle.read(places.trials / trial.id)
+    kept, intervals = bundle.read(paths.trials / trial.id)
     assert kept == trial
     assert intervals
 
 
-def test_a_port_in_use_is_refused_before_anything_starts(run: Run, places: Places) -> None:
+def test_a_port_in_use_is_refused_before_anything_starts(run: Run, paths: DataPaths) -> None:
     with socket.socket() as taken:
         taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         taken.bind(("127.0.0.2", fake.PORT))
@@ -383,7 +383,7 @@ def test_a_port_in_use_is_refused_before_anything_starts(run: Run, places: Place
             HostUnfit, match=f"port {fake.PORT} on 127.0.0.2 is in use by pid {os.getpid()}"
         ):
             run()
-    assert list(places.trials.glob("*")) == []
+    assert list(paths.trials.glob("*")) == []
 
 
 @pytest.mark.slow

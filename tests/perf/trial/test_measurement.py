@@ -13,7 +13,7 @@ import pytest
 from perf.config.catalog import load_catalog
 from perf.history import bundle
 from perf.load.results.search import Found
-from perf.local.places import Places
+from perf.local.paths import DataPaths
 from perf.local.progress import Progress
 from perf.model.design import (
     CountedPhase,
@@ -83,7 +83,7 @@ def run(deployment: Deployment, tmp_path: Path) -> Trial:
         release=system.releases()[0],
         artifact=Artifact(source=Source.BUILTIN, sha256=""),
     )
-    return run_trial(order, system, Places(tmp_path), Progress(io.StringIO()))
+    return run_trial(order, system, DataPaths(tmp_path), Progress(io.StringIO()))
 
 
 @contextmanager

@@ -10,7 +10,7 @@ import pytest
 
 from perf.config.catalog import load_catalog
 from perf.hosts.remote import Remote
-from perf.local.places import Places
+from perf.local.paths import DataPaths
 from perf.local.progress import Progress
 from perf.model.design import DiskPolicy, Host
 from perf.model.errors import HostUnfit
@@ -52,7 +52,7 @@ def run(tmp_path: Path) -> Callable[[fake.Fake], Trial]:
             release=system.releases()[0],
             artifact=Artifact(source=Source.BUILTIN, sha256=""),
         )
-        return run_trial(order, system, Places(tmp_path), Progress(io.StringIO()))
+        return run_trial(order, system, DataPaths(tmp_path), Progress(io.StringIO()))
 
     return run
 
@@ -131,7 +131,7 @@ def test_a_host_that_refuses_a_fresh_disk_starts_nothing(
     with pytest.raises(HostUnfit, match="no rights"):
         run(system)
     assert not any(one.startswith("install") for one in system.done)
-    assert list(Places(tmp_path).trials.glob("n.*")) == []
+    assert list(DataPaths(tmp_path).trials.glob("n.*")) == []
 
 
 def test_a_trial_that_lost_its_hosts_meanwhile_is_invalid(

@@ -12,7 +12,7 @@ import pytest
 
 from perf.config.catalog import load_catalog
 from perf.history import bundle
-from perf.local.places import Places
+from perf.local.paths import DataPaths
 from perf.local.progress import Progress
 from perf.model.design import Deployment, Measurement, OpenLoop
 from perf.model.results import Purpose, Trial, TrialId, TrialStatus
@@ -53,7 +53,7 @@ def run(tmp_path: Path) -> Callable[[Progress], Trial]:
             release=release,
             artifact=releases.fetch(cassandra, release, report=progress.report),
         )
-        trial = run_trial(order, cassandra, Places(tmp_path), progress)
+        trial = run_trial(order, cassandra, DataPaths(tmp_path), progress)
         for address in ("127.0.0.1", "127.0.0.2", "127.0.0.3"):
             for port in cassandra.ports():
                 with socket.socket() as probe:

@@ -12,7 +12,7 @@ import pytest
 from perf.config.catalog import load_catalog
 from perf.history import bundle
 from perf.hosts.remote import SshHost
-from perf.local.places import Places
+from perf.local.paths import DataPaths
 from perf.local.progress import Progress
 from perf.model.design import Host
 from perf.model.results import Artifact, Purpose, Source, TrialId, TrialStatus
@@ -60,14 +60,14 @@ def test_a_trial_over_ssh(sshd: SshHost, tmp_path: Path, monkeypatch: pytest.Mon
         release=fake.SYSTEM.releases()[0],
         artifact=Artifact(source=Source.BUILTIN, sha256=""),
     )
-    places = Places(tmp_path / "var")
-    trial = run_trial(order, fake.Fake(), places, Progress(io.StringIO()))
+    paths = DataPaths(tmp_path / "var")
+    trial = run_trial(order, fake.Fake(), paths, Progress(io.StringIO()))
     assert trial.status is TrialStatus.COMPLETED, trial.reasons
     assert {fact.host for fact in trial.environment_before} >= {"db1", "db2", "db3"}
-    kept, intervals = bundle.read(places.trials / trial.id)
+    kept, intervals = bundle.read(paths.trials / trial.id)
     assert kept == trial
     assert intervals
-    logs = sorted(path.name for path in (places.trials / trial.id / "logs").iterdir())
+    logs = sorted(path.name for path in (paths.trials / trial.id / "logs").iterdir())
     assert logs == [f"db{number}-server.log" for number in (1, 2, 3)]
     for address in ADDRESSES:
         with socket.socket() as probe:

@@ -12,7 +12,7 @@ from perf.config.catalog import load_catalog
 from perf.hosts.tuning import profiles as tuning
 from perf.hosts.tuning import readiness
 from perf.hosts.tuning.profiles import label, load_profile
-from perf.local.places import Places
+from perf.local.paths import DataPaths
 from perf.local.progress import Progress
 from perf.model.design import Testbed, Tuning
 from perf.model.errors import HostUnfit
@@ -44,7 +44,7 @@ def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ToyHost]:
     write_profiles(tmp_path / "profiles")
     monkeypatch.setattr(tuning, "find_root", lambda: tmp_path / "profiles")
     load_profile.cache_clear()
-    directory = Places(tmp_path / "var").run
+    directory = DataPaths(tmp_path / "var").run
     directory.mkdir(parents=True)
     machine = ToyHost(directory=directory)
     machine.write({"clock": "steady", "memory": "1"})
@@ -80,12 +80,12 @@ def test_a_host_that_is_not_tuned_carries_no_trial(toy: ToyHost, tmp_path: Path)
         def start(self, node: Node, cluster: Cluster) -> None:
             started.append(node)
 
-    places = Places(tmp_path / "var")
+    paths = DataPaths(tmp_path / "var")
     with pytest.raises(HostUnfit, match="never tuned since it booted"):
-        run_trial(make_order({}), Watched(), places, Progress(io.StringIO()))
+        run_trial(make_order({}), Watched(), paths, Progress(io.StringIO()))
     assert started == []
     assert toy.marker == ""
-    assert not places.trials.exists() or list(places.trials.iterdir()) == []
+    assert not paths.trials.exists() or list(paths.trials.iterdir()) == []
 
 
 @pytest.mark.slow
@@ -96,7 +96,7 @@ def test_the_proof_of_both_ends_is_in_the_trial(toy: ToyHost, tmp_path: Path) ->
     toy.write({"memory": "2"})
     said = io.StringIO()
     order = make_order({"disk": "toys have none"})
-    trial = run_trial(order, Drifting(toy), Places(tmp_path / "var"), Progress(said))
+    trial = run_trial(order, Drifting(toy), DataPaths(tmp_path / "var"), Progress(said))
 
     server = label(load_profile("server"))
     assert "local: memory: 2 → 1" in said.getvalue()

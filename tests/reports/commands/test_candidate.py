@@ -15,7 +15,7 @@ from analysis.orchestration import candidate as candidate_run
 from perf.history import bundle
 from perf.history.store import open_history
 from perf.jobs import measuring
-from perf.local.places import Places
+from perf.local.paths import DataPaths
 from perf.local.progress import Progress
 from perf.model.design import Testbed
 from perf.model.errors import ConfigError, HostUnfit, MeasureError, UsageError
@@ -64,7 +64,7 @@ class Measurer:
         self.interrupt_at = 0
         self.unfit = ""
 
-    def __call__(self, order: Order, _: System, places: Places, __: Progress) -> Trial:
+    def __call__(self, order: Order, _: System, paths: DataPaths, __: Progress) -> Trial:
         self.orders.append(order)
         if len(self.orders) == self.interrupt_at:
             raise KeyboardInterrupt
@@ -91,7 +91,7 @@ class Measurer:
         )
         now = datetime.now(UTC)
         trial = replace(trial, started_at=now - timedelta(minutes=3), finished_at=now)
-        bundle.seal(bundle.stage(places, trial.id), trial, ())
+        bundle.seal(bundle.stage(paths, trial.id), trial, ())
         return trial
 
 
@@ -262,6 +262,23 @@ def test_an_error_of_ours_is_loud_and_stops_nothing_else(
     before = len(measurer.orders)
     assert ask("--suite", "fake-night", "--trials", "8").exit_code == 0
     assert len(measurer.orders) == before + 8
+
+
+def test_testbed_and_rules_are_those_of_base_today_not_of_the_commit_that_the_author_chose(
+    repository: GitRepository, ask: Ask, measurer: Measurer, read: Callable[[], ComparisonFile]
+) -> None:
+    repository.edit(FAKE, "_ms: 1", "_ms: 2")
+    repository.commit("slower")
+    repository.git("checkout", "--quiet", "main")
+    repository.edit("testbeds/loop.yaml", "limits: {start_s: 10", "limits: {start_s: 9")
+    tip = repository.commit("stricter")
+    repository.git("checkout", "--quiet", "topic")
+    done = ask("--suite", "fake-short")
+    assert done.exit_code == 1, done.output
+    assert {one.deployment.testbed.limits.start_s for one in measurer.orders} == {9}
+    (result,) = read().comparisons
+    assert f"--base {tip} " in result.command
+    assert any("testbeds and rules: they are those of today" in one for one in read().notes)
 
 
 @pytest.mark.slow

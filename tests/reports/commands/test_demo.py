@@ -16,7 +16,7 @@ from analysis.judging.incidents import Cause
 from analysis.orchestration.setting_words import say_settings
 from perf.config.catalog import load_catalog
 from perf.history import bundle
-from perf.local.places import Places
+from perf.local.paths import DataPaths
 from perf.model.errors import UsageError
 from reports.commands.demo import build_site, demo
 from reports.wording.reproducing import read_contents
@@ -31,12 +31,12 @@ def shipped(
 ) -> Path:
     """Return a directory like the shipped one, with half of the made-up history as its recording."""
     shipped = tmp_path_factory.mktemp("shipped")
-    places = Places(tmp_path_factory.mktemp("recorded"))
+    paths = DataPaths(tmp_path_factory.mktemp("recorded"))
     for trial in demo.trials:
         if trial.experiment == "cassandra-sensor-write":
-            bundle.seal(bundle.stage(places, trial.id), trial, ())
+            bundle.seal(bundle.stage(paths, trial.id), trial, ())
     with tarfile.open(shipped / "trials.tar.xz", "w:xz") as archive:
-        archive.add(places.trials, "trials")
+        archive.add(paths.trials, "trials")
     shutil.copytree(CONFIGS, shipped / "configs")
     return shipped
 

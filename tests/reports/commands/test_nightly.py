@@ -26,9 +26,9 @@ from perf.jobs import measuring
 from perf.jobs import night as night_job
 from perf.jobs.interleaving import RESULT
 from perf.jobs.night import read_nights
-from perf.local.places import Places
+from perf.local.paths import DataPaths
 from perf.local.progress import Progress
-from perf.model.errors import DamagedHistory, HostUnfit, InputError
+from perf.model.errors import DamagedHistory, HostUnfit, InputError, UsageError
 from perf.model.identity import named
 from perf.model.results import Purpose, Sample, Trial, TrialId, TrialStatus
 from perf.releases import artifacts as releases
@@ -57,7 +57,7 @@ class Lab:
     """A data directory with twelve nights of 1.0.0, and hosts on which each trial takes a minute."""
 
     configs: Path
-    places: Places
+    paths: DataPaths
     make_trial: Callable[..., Trial]
     by_night: dict[str, float] = field(default_factory=lambda: {"1.0.0": 1000.0, "1.0.2": 800.0})
     in_turns: dict[str, float] = field(default_factory=dict)
@@ -71,7 +71,7 @@ class Lab:
         (self.configs / "suites" / "night.yaml").write_text(SUITE.format(extra=extra))
 
     def run(self) -> Result:
-        options = ["--suite", "night", "--data", str(self.places.data), "--configs", str(self.configs)]
+        options = ["--suite", "night", "--data", str(self.paths.data), "--configs", str(self.configs)]
         return CliRunner().invoke(nightly, options)
 
     def seal(self, order: Order, started_at: datetime) -> Trial:
@@ -104,13 +104,13 @@ class Lab:
                 ),
             ),
         )
-        bundle.seal(bundle.stage(self.places, trial.id), trial, ())
+        bundle.seal(bundle.stage(self.paths, trial.id), trial, ())
         return trial
 
     def _is_broken(self, order: Order) -> bool:
         return not order.night and order.release.version == self.broken
 
-    def run_trial(self, order: Order, _: System, __: Places, ___: Progress) -> Trial:
+    def run_trial(self, order: Order, _: System, __: DataPaths, ___: Progress) -> Trial:
         if not order.night:
             if len(self.turns) + 1 == self.fails_at:
                 self.fails_at = None
@@ -136,7 +136,7 @@ class Lab:
             self.seal(order, started_at)
 
     def incident_page(self) -> str:
-        (page,) = (self.places.site / "incidents").iterdir()
+        (page,) = (self.paths.site / "incidents").iterdir()
         return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", page.read_text())).split())
 
 
@@ -147,7 +147,7 @@ def lab(
     configs = tmp_path / "configs"
     # Each file takes time to read, and a night reads them several times.
     shutil.copytree(CONFIGS, configs, ignore=shutil.ignore_patterns("fake-*.yaml", "tiny-*.yaml"))
-    lab = Lab(configs=configs, places=Places(tmp_path / "var"), make_trial=make_trial)
+    lab = Lab(configs=configs, paths=DataPaths(tmp_path / "var"), make_trial=make_trial)
     lab.configure("remeasure_minutes: 60")
     lab.remember()
     monkeypatch.setattr(measuring, "run_trial", lab.run_trial)
@@ -159,7 +159,7 @@ def lab(
 def test_a_suspicion_is_confirmed_in_turns_before_anyone_is_reported(lab: Lab) -> None:
     reported = lab.run()
     assert reported.exit_code == 1, reported.output
-    (result,) = read_results(lab.places)
+    (result,) = read_results(lab.paths)
     assert (result.purpose, result.outcome) == (Purpose.CONFIRMATION, Outcome.REGRESSED)
     assert Counter(trial.side for trial in result.trials) == {"baseline": 4, "candidate": 4}
     assert "Verdict: Regressed" in reported.stdout
@@ -168,7 +168,7 @@ def test_a_suspicion_is_confirmed_in_turns_before_anyone_is_reported(lab: Lab) -
     page = lab.incident_page()
     assert "Agrees −19." in page
     assert "4 and 4" in page
-    assert not list(lab.places.nights.glob("*.untold"))
+    assert not list(lab.paths.nights.glob("*.untold"))
 
 
 @pytest.mark.slow
@@ -180,14 +180,14 @@ def test_a_suspicion_that_turns_rule_out_is_said_and_alerts_nobody(lab: Lab) -> 
     assert "Side by side: blink, 1.0.0 to 1.0.2: unchanged" in reported.stdout
     assert "Incident" not in reported.stdout
     assert "Rules it out" in lab.incident_page()
-    judgement = judge_history(lab.places, load_catalog(lab.configs), datetime.now(UTC).date())
+    judgement = judge_history(lab.paths, load_catalog(lab.configs), datetime.now(UTC).date())
     assert "rules out a difference of its size" in say_basis(judgement.series[0])
     # Whoever touches the config asks another question; the old answer is none to it.
     config = lab.configs / "systems" / "fake" / "default.yaml"
     config.write_text(f"{config.read_text()}\nheap_mb: 100\n")
     lab.in_turns = {}
     assert lab.run().exit_code == 1
-    assert [one.outcome for one in read_results(lab.places)] == [
+    assert [one.outcome for one in read_results(lab.paths)] == [
         Outcome.UNCHANGED,
         Outcome.REGRESSED,
     ]
@@ -221,14 +221,14 @@ def test_a_night_loads_its_configuration_once_and_judges_each_state_of_the_histo
     count(catalog, "_stray_files")  # asked once by each load, whoever asks for it
     count(judging, "judge")
     count(History, "heads")
-    count(History, "circumstances")
+    count(History, "environments")
     reported = lab.run()
     assert reported.exit_code in {0, 1}, reported.output
     assert calls == {
         "_stray_files": 1,
         "judge": states,
         "heads": states,
-        "circumstances": states,
+        "environments": states,
     }
 
 
@@ -238,7 +238,7 @@ def test_a_night_makes_a_damaged_history_new_and_goes_on(
 ) -> None:
     lab.by_night["1.0.2"] = 1000.0
     assert lab.run().exit_code == 0
-    ruined = lab.places.history.read_bytes()[:-5000]
+    ruined = lab.paths.history.read_bytes()[:-5000]
     if is_found_late:  # in a part of the file that nobody reads at first
         judge = nightly_command.judge_state
         troubles = [DamagedHistory("a block is damaged")]
@@ -251,13 +251,13 @@ def test_a_night_makes_a_damaged_history_new_and_goes_on(
         monkeypatch.setattr(nightly_command, "judge_state", judge_then)
         ruined = b""
     else:
-        lab.places.history.write_bytes(ruined)
+        lab.paths.history.write_bytes(ruined)
     again = lab.run()
     assert again.exit_code == 0, again.output
-    (kept,) = lab.places.data.glob("history.damaged.duckdb")
+    (kept,) = lab.paths.data.glob("history.damaged.duckdb")
     assert kept.read_bytes().startswith(ruined)
-    with open_history(lab.places.history, read_only=True) as history:
-        assert set(history.bundle_digests()) == {path.name for path in lab.places.trials.iterdir()}
+    with open_history(lab.paths.history, read_only=True) as history:
+        assert set(history.bundle_digests()) == {path.name for path in lab.paths.trials.iterdir()}
 
 
 @pytest.mark.slow
@@ -265,14 +265,14 @@ def test_a_night_that_is_cut_while_it_makes_sure_is_resumed_there(lab: Lab) -> N
     lab.fails_at = 6
     cut = lab.run()
     assert "Verdict" not in cut.stdout
-    assert not lab.places.site.exists()
+    assert not lab.paths.site.exists()
     assert len(lab.turns) == 5
     reported = lab.run()
     assert reported.exit_code == 1, reported.output
     assert "resumed, 2 of 2 trials are done" in reported.stderr
     assert "Verdict: Regressed" in reported.stdout
     assert len(lab.turns) == 8
-    assert (len(read_results(lab.places)), len(read_nights(lab.places))) == (1, 1)
+    assert (len(read_results(lab.paths)), len(read_nights(lab.paths))) == (1, 1)
 
 
 def test_each_night_compares_its_releases_and_adds_to_what_is_known(lab: Lab) -> None:
@@ -280,17 +280,17 @@ def test_each_night_compares_its_releases_and_adds_to_what_is_known(lab: Lab) ->
     lab.by_night["1.0.2"] = 1010.0
     lab.fails_at = 3
     lab.run()
-    assert read_results(lab.places) == ()
+    assert read_results(lab.paths) == ()
     reported = lab.run()
     assert reported.exit_code == 0
     # The workflow takes its headline from that one line.
     (verdict,) = (line for line in reported.stdout.splitlines() if line.startswith("Verdict: "))
     assert verdict.startswith("Verdict: blink, 1.0.2 against 1.0.0: ")
-    (first,) = read_results(lab.places)
+    (first,) = read_results(lab.paths)
     assert first.purpose is Purpose.COMPARISON
     assert [one.block for one in first.trials] == [1001, 1001, 1, 1, 1, 1]
     assert lab.run().exit_code == 0
-    _, second = read_results(lab.places)
+    _, second = read_results(lab.paths)
     # The pair of this night decides: nothing is measured beside it.
     assert len(second.trials) == 8
     assert {one.id for one in first.trials} < {one.id for one in second.trials}
@@ -303,12 +303,12 @@ def test_with_time_for_it_the_trials_of_a_night_are_half_of_its_first_block(lab:
     # One more trial of each changes what is known, and decides nothing.
     lab.by_night["1.0.2"] = 960.0
     assert lab.run().exit_code == 0
-    (first,) = read_results(lab.places)
+    (first,) = read_results(lab.paths)
     assert [one.block for one in first.trials] == [1, 1, 1, 1, 2, 2, 2, 2]
     assert "".join(one.side[0] for one in first.trials[:4]) == "bccb"
     assert [len(first.own_trials), len(lab.turns)] == [6, 6]
     lab.run()
-    _, second = read_results(lab.places)
+    _, second = read_results(lab.paths)
     assert {one.id for one in first.trials} < {one.id for one in second.trials}
 
 
@@ -317,7 +317,7 @@ def test_what_no_time_is_left_for_is_said_with_its_command(lab: Lab) -> None:
     lab.configure("remeasure_minutes: 7")
     reported = lab.run()
     assert reported.exit_code == 0, reported.output
-    assert read_results(lab.places) == ()
+    assert read_results(lab.paths) == ()
     command = (
         "knickpoint compare --suite night --experiment blink --baseline 1.0.0 --candidate 1.0.2"
         " --measure saturation/write/throughput/mean"
@@ -333,7 +333,7 @@ def test_hosts_that_fail_meanwhile_are_reported_and_what_is_known_as_well(lab: L
     assert reported.exit_code == 3, reported.output
     assert "Verdict: Cannot tell yet" in reported.stdout
     assert "Side by side, could not be measured: blink, 1.0.0 to 1.0.2: not now" in reported.stderr
-    assert not list(lab.places.nights.glob("*.untold"))
+    assert not list(lab.paths.nights.glob("*.untold"))
 
 
 @pytest.mark.slow
@@ -345,11 +345,19 @@ def test_a_side_that_does_not_run_any_more_is_no_answer_and_is_reported(lab: Lab
 
 
 def test_a_damaged_result_is_reported_before_an_hour_of_measuring(lab: Lab) -> None:
-    damaged = lab.places.comparisons / "cmp-x" / RESULT
+    damaged = lab.paths.comparisons / "cmp-x" / RESULT
     damaged.parent.mkdir(parents=True)
     damaged.write_text("{}")
     reported = lab.run()
     assert isinstance(reported.exception, InputError)
+    assert lab.done == 12
+
+
+def test_a_site_that_must_not_be_replaced_is_reported_before_an_hour_of_measuring(lab: Lab) -> None:
+    (lab.paths.site / "index.html").parent.mkdir(parents=True)
+    (lab.paths.site / "index.html").write_text("a site whose marker is lost")
+    reported = lab.run()
+    assert isinstance(reported.exception, UsageError)
     assert lab.done == 12
 
 
@@ -367,7 +375,7 @@ def test_a_confirmed_change_is_traced_to_its_release_once(lab: Lab) -> None:
     lab.by_night["1.0.1"] = 800.0
     reported = lab.run()
     assert reported.exit_code == 1, reported.output
-    (record,) = read_bisections(lab.places)
+    (record,) = read_bisections(lab.paths)
     assert record.found is not None
     assert f"Bisection: blink, 1.0.0 to 1.0.2: {record.found.sentence}" in reported.stdout
     assert "1.0.1" in record.found.sentence
@@ -377,7 +385,7 @@ def test_a_confirmed_change_is_traced_to_its_release_once(lab: Lab) -> None:
     measured = len(lab.turns)
     assert lab.run().exit_code == 1
     assert len(lab.turns) == measured
-    assert (len(read_bisections(lab.places)), len(read_nights(lab.places))) == (1, 2)
+    assert (len(read_bisections(lab.paths)), len(read_nights(lab.paths))) == (1, 2)
 
 
 @pytest.mark.slow
@@ -388,10 +396,10 @@ def test_a_bisection_that_is_cut_is_resumed_with_its_night(lab: Lab) -> None:
     assert "Verdict" not in lab.run().stdout
     reported = lab.run()
     assert reported.exit_code == 1, reported.output
-    (record,) = read_bisections(lab.places)
+    (record,) = read_bisections(lab.paths)
     assert record.found is not None
     assert "1.0.2" in record.found.sentence
-    assert len(read_nights(lab.places)) == 1
+    assert len(read_nights(lab.paths)) == 1
 
 
 @pytest.mark.slow
@@ -402,4 +410,4 @@ def test_a_bisection_without_time_is_said_with_its_command(lab: Lab) -> None:
     assert (
         "run: knickpoint bisect fake 1.0.0..1.0.2 --suite night --experiment blink" in reported.stdout
     )
-    assert read_bisections(lab.places) == ()
+    assert read_bisections(lab.paths) == ()

@@ -17,7 +17,7 @@ from made_up_nights import FIRST, RELEASE
 
 from perf.history import bundle
 from perf.history.store import append_all
-from perf.local.places import Places
+from perf.local.paths import DataPaths
 from perf.model.errors import GitHubError, HistoryError, InputError, UsageError, WebhookError
 from perf.model.results import Sample, Trial, TrialId
 from reports.clients.webhook import VARIABLE, Webhook, WebhookRetries
@@ -31,7 +31,7 @@ CONFIGS = Path(__file__).parents[3] / "configs"
 @pytest.fixture(scope="module")
 def measured(make_trial: Callable[..., Trial], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a data directory with twenty nights, of which the last four are slower."""
-    places = Places(tmp_path_factory.mktemp("told") / "var")
+    paths = DataPaths(tmp_path_factory.mktemp("told") / "var")
     for night in range(20):
         started = FIRST + timedelta(days=night)
         value = (4000 if night < 16 else 3440) * (1 + 0.004 * (night * 7 % 5 - 2))
@@ -46,9 +46,9 @@ def measured(make_trial: Callable[..., Trial], tmp_path_factory: pytest.TempPath
             finished_at=started + timedelta(minutes=5),
             samples=(sample, *(replace(sample, iteration=one) for one in (1, 2))),
         )
-        bundle.seal(bundle.stage(places, trial.id), trial, ())
-    assert append_all(places, lambda _: None).new == 20
-    return places.data
+        bundle.seal(bundle.stage(paths, trial.id), trial, ())
+    assert append_all(paths, lambda _: None).new == 20
+    return paths.data
 
 
 _READ = cache(notify_command._read_news)  # noqa: SLF001  reading it once is enough for all
@@ -156,7 +156,7 @@ def test_issues_are_kept_and_a_failing_channel_does_not_keep_them_from_it(
 def test_more_than_ten_at_once_are_one_message(
     data: Path, channel: Channel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    news = _READ(Places(data), CONFIGS, "")
+    news = _READ(DataPaths(data), CONFIGS, "")
     (notice,) = news.notices
     many = [replace(notice, name=f"{one:08x}", handles=(f"{one:010x}",)) for one in range(11)]
     reported = replace(news, notices=tuple(many))
@@ -182,12 +182,12 @@ def test_a_broken_ledger_shows_nobody_and_says_what_to_do(
 def test_a_death_between_a_message_and_the_ledger_repeats_that_message_and_no_other(
     data: Path, channel: Channel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    news = _READ(Places(data), CONFIGS, "")
+    news = _READ(DataPaths(data), CONFIGS, "")
     (notice,) = news.notices
     three = [replace(notice, name=f"{one:08x}", handles=(f"{one:010x}",)) for one in range(3)]
     reported = replace(news, notices=tuple(three))
     monkeypatch.setattr(notify_command, "_read_news", lambda *_: reported)
-    write = sent_log.durable.write
+    write = sent_log.durable.atomic_write
 
     def die_at_the_second(path: Path, content: bytes) -> None:
         if len(channel.heard) == 2:

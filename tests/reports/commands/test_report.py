@@ -17,7 +17,7 @@ from made_up_bisection import RECORD, UNFINISHED
 from analysis.bisecting.record import BISECTION, write_bisection
 from perf.history import bundle
 from perf.history.store import append_all
-from perf.local.places import Places
+from perf.local.paths import DataPaths
 from perf.model.errors import HistoryError, SiteError, UsageError
 from perf.model.results import TrialId
 from reports.commands.nightly import nightly
@@ -32,36 +32,36 @@ NOW = datetime(2026, 3, 8, 6, 30, tzinfo=UTC)
 
 
 @pytest.fixture(scope="module")
-def places(demo: Any, tmp_path_factory: pytest.TempPathFactory) -> Places:  # noqa: ANN401  conftest is no module
+def paths(demo: Any, tmp_path_factory: pytest.TempPathFactory) -> DataPaths:  # noqa: ANN401  conftest is no module
     """Return a data directory with half of the made-up history in it."""
-    places = Places(tmp_path_factory.mktemp("kept") / "var")
+    paths = DataPaths(tmp_path_factory.mktemp("kept") / "var")
     trials = [trial for trial in demo.trials if trial.experiment == "cassandra-sensor-write"]
     for trial in trials:
-        staged = bundle.stage(places, trial.id)
+        staged = bundle.stage(paths, trial.id)
         (staged / "logs" / "node #1.log").write_text("one line\n")
         bundle.seal(staged, trial, ())
-    assert append_all(places, lambda _: None).new == len(trials)
-    return places
+    assert append_all(paths, lambda _: None).new == len(trials)
+    return paths
 
 
 def snapshot(directory: Path) -> dict[str, bytes]:
     return {str(p.relative_to(directory)): p.read_bytes() for p in directory.rglob("*") if p.is_file()}
 
 
-def test_a_history_becomes_a_site_again_and_again(places: Places) -> None:
-    index = write_report(places, shipped(), NOW)
-    assert index == (places.site / "index.html").resolve()
+def test_a_history_becomes_a_site_again_and_again(paths: DataPaths) -> None:
+    index = write_report(paths, shipped(), NOW)
+    assert index == (paths.site / "index.html").resolve()
     assert "Regressed" in index.read_text()
-    first = snapshot(places.site)
-    write_report(places, shipped(), NOW)
-    assert snapshot(places.site) == first
+    first = snapshot(paths.site)
+    write_report(paths, shipped(), NOW)
+    assert snapshot(paths.site) == first
 
 
 @pytest.mark.slow
 def test_a_trial_page_leads_to_its_bundle_and_says_how_to_repeat_it(
-    places: Places, tmp_path: Path
+    paths: DataPaths, tmp_path: Path
 ) -> None:
-    write_report(places, shipped(), NOW, output=tmp_path / "elsewhere")
+    write_report(paths, shipped(), NOW, output=tmp_path / "elsewhere")
     page = tmp_path / "elsewhere" / "trials" / "2026-03-08-1.01.cassandra-sensor-write.5.0.1.html"
     text = page.read_text()
     for name in ("trial.json", "manifest.json", "intervals.hlog", "logs/node%20%231.log"):
@@ -82,10 +82,10 @@ def test_an_empty_data_directory_gets_a_page_that_says_how_to_begin(tmp_path: Pa
 
 def test_bundles_that_the_history_lacks_are_reported_on_the_front_page(
     demo: Any,  # noqa: ANN401  conftest is no module
-    places: Places,
+    paths: DataPaths,
     tmp_path: Path,
 ) -> None:
-    mine = Places(shutil.copytree(places.data, tmp_path / "var"))
+    mine = DataPaths(shutil.copytree(paths.data, tmp_path / "var"))
     trial = replace(demo.trials[0], id=TrialId("not-appended"))
     bundle.seal(bundle.stage(mine, trial.id), trial, ())
     (mine.trials / "foreign").mkdir()
@@ -100,17 +100,17 @@ def test_bundles_that_the_history_lacks_are_reported_on_the_front_page(
 
 
 def test_bundles_without_any_history_are_told_too(tmp_path: Path) -> None:
-    places = Places(tmp_path)
-    (places.trials / "foreign").mkdir(parents=True)
-    text = write_report(places, shipped(), NOW).read_text()
+    paths = DataPaths(tmp_path)
+    (paths.trials / "foreign").mkdir(parents=True)
+    text = write_report(paths, shipped(), NOW).read_text()
     assert "1 bundle on disk is not in the history" in text
     assert "How to begin" in text
 
 
 def test_a_night_on_an_unknown_history_is_refused_before_it_measures(
-    places: Places, tmp_path: Path
+    paths: DataPaths, tmp_path: Path
 ) -> None:
-    mine = Places(shutil.copytree(places.data, tmp_path / "var"))
+    mine = DataPaths(shutil.copytree(paths.data, tmp_path / "var"))
     with duckdb.connect(mine.history) as connection:
         connection.execute("UPDATE meta SET schema_version = 0")
     done = CliRunner().invoke(nightly, ["--data", str(mine.data), "--configs", str(CONFIGS)])
@@ -121,25 +121,25 @@ def test_a_night_on_an_unknown_history_is_refused_before_it_measures(
 
 
 def test_a_place_that_cannot_be_written_is_reported_in_a_sentence(
-    places: Places, tmp_path: Path
+    paths: DataPaths, tmp_path: Path
 ) -> None:
     (tmp_path / "file").touch()
     for target in (tmp_path / "file" / "site", Path("/proc/site")):
         with pytest.raises(SiteError, match="choose another place with --output"):
-            write_report(places, shipped(), NOW, output=target)
+            write_report(paths, shipped(), NOW, output=target)
 
 
 def test_a_directory_of_somebody_else_is_refused_before_any_work(
-    places: Places, tmp_path: Path
+    paths: DataPaths, tmp_path: Path
 ) -> None:
     (tmp_path / "precious.txt").touch()
     with pytest.raises(UsageError, match="give --output an empty or a new directory"):
-        write_report(places, shipped(), NOW, output=tmp_path)
+        write_report(paths, shipped(), NOW, output=tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["precious.txt"]
 
 
-def test_each_bisection_has_a_page_that_the_front_page_lists(places: Places, tmp_path: Path) -> None:
-    copy = Places(shutil.copytree(places.data, tmp_path / "var"))
+def test_each_bisection_has_a_page_that_the_front_page_lists(paths: DataPaths, tmp_path: Path) -> None:
+    copy = DataPaths(shutil.copytree(paths.data, tmp_path / "var"))
     for record in (RECORD, replace(UNFINISHED, id="bis-2026-03-02-1")):
         directory = copy.bisections / record.id
         directory.mkdir(parents=True)
@@ -156,8 +156,8 @@ def test_each_bisection_has_a_page_that_the_front_page_lists(places: Places, tmp
 def test_one_report_at_a_time_reads_and_writes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    places = Places(tmp_path)
-    lock = write_report(places, shipped(), NOW).with_name(".knickpoint-site.lock")
+    paths = DataPaths(tmp_path)
+    lock = write_report(paths, shipped(), NOW).with_name(".knickpoint-site.lock")
 
     def read_while_held(*args: Any, **more: Any) -> SiteContext:  # noqa: ANN401  all that it takes
         with pytest.raises(Timeout):
@@ -165,19 +165,19 @@ def test_one_report_at_a_time_reads_and_writes(
         return read_context(*args, **more)
 
     monkeypatch.setattr("reports.pages.whole_site.read_context", read_while_held)
-    write_report(places, shipped(), NOW)
+    write_report(paths, shipped(), NOW)
     monkeypatch.setattr("reports.site.writing._WAIT_S", 0.01)
     with FileLock(lock), pytest.raises(UsageError, match="another report has been writing"):
-        write_report(places, shipped(), NOW)
+        write_report(paths, shipped(), NOW)
     assert "another report writes" in capsys.readouterr().err
-    write_report(places, shipped(), NOW)
+    write_report(paths, shipped(), NOW)
 
 
 @pytest.mark.slow
 def test_a_trial_that_is_appended_while_a_report_reads_stops_no_report(
-    places: Places, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    paths: DataPaths, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    mine = Places(shutil.copytree(places.data, tmp_path / "var"))
+    mine = DataPaths(shutil.copytree(paths.data, tmp_path / "var"))
     judge = context.judge_evidence
 
     def append_and_judge(*args: Any, **more: Any) -> Any:  # noqa: ANN401  all that it takes

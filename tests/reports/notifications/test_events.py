@@ -57,7 +57,7 @@ def triaged(state: TriageState) -> TriageEntry:
 
 def test_a_regression_is_reported_when_it_shows_is_confirmed_and_is_mended() -> None:
     channel = live(Course(at=16, back=22), range(14, 30))
-    assert channel.kinds == [EventKind.NEW, EventKind.CONFIRMED, EventKind.MENDED]
+    assert channel.kinds == [EventKind.NEW, EventKind.CONFIRMED, EventKind.RESOLVED]
     assert len({name for _, name in channel.heard}) == 1
 
 

@@ -99,8 +99,8 @@ def test_a_cut_keeps_entities_whole(most: int) -> None:
 
 def test_how_it_stands_is_said_by_its_own_word() -> None:
     mended = notice(29, 22)
-    assert mended.standing is NotificationStatus.MENDED
-    event = IncidentEvent(kind=EventKind.MENDED, title=mended.title, notice=mended)
+    assert mended.standing is NotificationStatus.RESOLVED
+    event = IncidentEvent(kind=EventKind.RESOLVED, title=mended.title, notice=mended)
     assert check(render_message(event)).startswith("✓ Resolved: ")
     cleared = replace(mended, standing=NotificationStatus.CLEARED)
     event = IncidentEvent(kind=EventKind.WITHDRAWN, title=mended.title, notice=cleared)

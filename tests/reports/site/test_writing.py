@@ -57,6 +57,18 @@ def test_replaces_the_old_site_as_a_whole_and_leaves_nothing_aside(tmp_path: Pat
 
 
 @both_ways
+def test_what_somebody_else_put_into_a_site_is_named_when_it_goes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pages = [batch_of(SiteFile("index.html", b"1"))]
+    write_site(tmp_path / "site", [*pages, batch_of(SiteFile("old.html", b"1"))])
+    assert "gone" not in capsys.readouterr().err
+    (tmp_path / "site" / "notes.txt").write_text("mine")
+    write_site(tmp_path / "site", pages)
+    assert "had not written there is gone: notes.txt" in capsys.readouterr().err
+    assert not (tmp_path / "site" / "notes.txt").exists()
+
+
 def test_keeps_the_old_site_until_the_new_one_is_whole(tmp_path: Path) -> None:
     site = tmp_path / "site"
     write_site(site, [batch_of(SiteFile("index.html", b"old"))])

@@ -10,7 +10,7 @@ from made_up_judgement import SETTINGS
 from analysis.detection.verdict import Outcome
 from analysis.judging.incidents import Cause, Incident
 from analysis.judging.judgement import JudgedSeries
-from analysis.judging.standing import ChangeRemark, Verdict, VerdictBasis, WithinRelease
+from analysis.judging.verdicts import ChangeRemark, Verdict, VerdictBasis, WithinRelease
 from reports.wording.changes import by_change
 from reports.wording.series_list import lead_series
 
@@ -20,7 +20,7 @@ NBSP = "\N{NO-BREAK SPACE}"
 @pytest.fixture
 def incident(demo: Any) -> Incident:
     found: Incident = demo.judgement.incidents[0]
-    return replace(found, mended_by=())
+    return replace(found, fixed_by=())
 
 
 @pytest.fixture

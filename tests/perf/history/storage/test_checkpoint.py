@@ -83,7 +83,7 @@ def test_a_file_with_a_newer_header_stays_as_it_is(torn: Path) -> None:
     insert(torn, 3)
     whole = torn.read_bytes()
     spare.write_bytes(b'{"places": [12288], "sha256": ""}\n')
-    checkpoint.mend(torn)
+    checkpoint.repair(torn)
     assert torn.read_bytes() == whole
     assert not spare.exists()
 
@@ -99,7 +99,7 @@ def test_what_was_kept_of_another_checkpoint_is_not_put_back(torn: Path) -> None
 
 def test_a_file_that_another_process_has_open_is_left_alone(torn: Path) -> None:
     spare = checkpoint.backup_of(torn).read_bytes()
-    checkpoint.mend(torn)
+    checkpoint.repair(torn)
     checkpoint.backup_of(torn).write_bytes(spare)
     code = "import duckdb, sys; c = duckdb.connect(sys.argv[1]); print(1, flush=True); input()"
     with subprocess.Popen(
@@ -108,7 +108,7 @@ def test_a_file_that_another_process_has_open_is_left_alone(torn: Path) -> None:
         assert other.stdin is not None
         assert other.stdout is not None
         other.stdout.readline()
-        checkpoint.mend(torn)
+        checkpoint.repair(torn)
         assert checkpoint.backup_of(torn).exists()
         other.stdin.close()
 

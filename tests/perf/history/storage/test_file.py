@@ -18,7 +18,7 @@ import pytest
 from perf.history import retention
 from perf.history.storage import checkpoint, file, upgrades
 from perf.history.store import append_all, open_history, rebuild
-from perf.local.places import Places
+from perf.local.paths import DataPaths
 from perf.model.errors import HistoryError
 from perf.model.results import Trial
 
@@ -60,48 +60,48 @@ def held(path: Path, how: str) -> Iterator[int]:
 
 
 def test_a_history_that_is_written_elsewhere_is_refused_with_the_process(
-    places: Places, bundles: tuple[Path, ...], monkeypatch: pytest.MonkeyPatch
+    paths: DataPaths, bundles: tuple[Path, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("perf.history.storage.file._WAIT_S", 0.2)
-    append_all(places, silent)
-    before = places.history.read_bytes()
-    with held(places.history, "write") as pid:
+    append_all(paths, silent)
+    before = paths.history.read_bytes()
+    with held(paths.history, "write") as pid:
         for attempt in (
-            lambda: open_history(places.history),
-            lambda: open_history(places.history, read_only=True),
-            lambda: append_all(places, silent),
-            lambda: rebuild(places.history, bundles, silent),
+            lambda: open_history(paths.history),
+            lambda: open_history(paths.history, read_only=True),
+            lambda: append_all(paths, silent),
+            lambda: rebuild(paths.history, bundles, silent),
         ):
             with pytest.raises(HistoryError, match=rf"in use: process {pid} \(python.*Wait until"):
                 attempt()
-    assert places.history.read_bytes() == before
+    assert paths.history.read_bytes() == before
 
 
 def test_many_may_read_at_once_but_not_write(
-    places: Places, bundles: tuple[Path, ...], monkeypatch: pytest.MonkeyPatch
+    paths: DataPaths, bundles: tuple[Path, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("perf.history.storage.file._WAIT_S", 0.2)
-    append_all(places, silent)
-    with held(places.history, "read"):
-        with open_history(places.history, read_only=True) as history:
+    append_all(paths, silent)
+    with held(paths.history, "read"):
+        with open_history(paths.history, read_only=True) as history:
             assert len(history.trials()) == len(bundles)
         with pytest.raises(HistoryError, match="in use"):
-            open_history(places.history)
+            open_history(paths.history)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("read_only", [True, False])
 def test_what_another_process_has_open_is_waited_for_and_that_is_reported_once(
-    places: Places, capsys: pytest.CaptureFixture[str], *, read_only: bool
+    paths: DataPaths, capsys: pytest.CaptureFixture[str], *, read_only: bool
 ) -> None:
-    file.create(places.history)
-    command = [sys.executable, "-c", HOLD, str(places.history), "write"]
+    file.create(paths.history)
+    command = [sys.executable, "-c", HOLD, str(paths.history), "write"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == b"open\n"
         ending = threading.Timer(0.5, process.kill)
         ending.start()
-        with open_history(places.history, read_only=read_only) as history:
+        with open_history(paths.history, read_only=read_only) as history:
             assert history.trials() == ()
         ending.join()
     (line,) = capsys.readouterr().err.splitlines()
@@ -110,34 +110,34 @@ def test_what_another_process_has_open_is_waited_for_and_that_is_reported_once(
 
 @pytest.mark.slow
 def test_nothing_can_be_appended_to_a_history_that_is_being_copied(
-    places: Places, bundles: tuple[Path, ...], monkeypatch: pytest.MonkeyPatch
+    paths: DataPaths, bundles: tuple[Path, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What came after the copy would be gone with the old file."""
-    append_all(places, silent)
+    append_all(paths, silent)
     copy_rows, tried = upgrades.copy_rows, list[str]()
 
     def append_after(*arguments: Any, **options: Any) -> None:  # noqa: ANN401  all that it takes
         copy_rows(*arguments, **options)
-        command = [sys.executable, "-c", WRITE, str(places.history)]
+        command = [sys.executable, "-c", WRITE, str(paths.history)]
         done = subprocess.run(command, check=False, capture_output=True, text=True)
         tried.append(done.stderr)
 
     monkeypatch.setattr("perf.history.storage.upgrades.copy_rows", append_after)
-    retention.roll_up_old(places.history, datetime.now(UTC), silent)
+    retention.roll_up_old(paths.history, datetime.now(UTC), silent)
     assert "Could not set lock" in tried[0]
-    with open_history(places.history, read_only=True) as history:
+    with open_history(paths.history, read_only=True) as history:
         assert len(history.trials()) == len(bundles)
 
 
-def test_opening_in_two_ways_in_one_process_is_refused(places: Places) -> None:
-    with open_history(places.history), pytest.raises(HistoryError, match="this process"):
-        open_history(places.history, read_only=True)
+def test_opening_in_two_ways_in_one_process_is_refused(paths: DataPaths) -> None:
+    with open_history(paths.history), pytest.raises(HistoryError, match="this process"):
+        open_history(paths.history, read_only=True)
 
 
-def test_reading_an_absent_history_says_how_to_make_one(places: Places) -> None:
+def test_reading_an_absent_history_says_how_to_make_one(paths: DataPaths) -> None:
     with pytest.raises(HistoryError, match="knickpoint append"):
-        open_history(places.history, read_only=True)
-    assert not places.data.exists()
+        open_history(paths.history, read_only=True)
+    assert not paths.data.exists()
 
 
 def make_empty(path: Path) -> None:
@@ -173,31 +173,31 @@ def make_rotten(path: Path) -> None:
     ],
 )
 def test_a_corrupt_history_is_refused_and_the_bundles_mend_it(
-    places: Places, bundles: tuple[Path, ...], spoil: Callable[[Path], None]
+    paths: DataPaths, bundles: tuple[Path, ...], spoil: Callable[[Path], None]
 ) -> None:
-    append_all(places, silent)
-    with open_history(places.history, read_only=True) as history:
+    append_all(paths, silent)
+    with open_history(paths.history, read_only=True) as history:
         digest = history.tables_digest()
-    spoil(places.history)
+    spoil(paths.history)
     for read_only in (True, False):
         # DuckDB reads what a query needs: a file cut behind its headers opens, then refuses to answer.
         with (
             pytest.raises(HistoryError, match="knickpoint history rebuild"),
-            open_history(places.history, read_only=read_only) as history,
+            open_history(paths.history, read_only=read_only) as history,
         ):
             history.tables_digest()
-    assert rebuild(places.history, bundles, silent).new == len(bundles)
-    with open_history(places.history) as history:
+    assert rebuild(paths.history, bundles, silent).new == len(bundles)
+    with open_history(paths.history) as history:
         assert history.tables_digest() == digest
 
 
-def test_a_directory_in_place_of_the_history_is_refused(places: Places) -> None:
-    places.history.mkdir(parents=True)
-    message = rf"(?s){re.escape(str(places.history))}.*move it away"
+def test_a_directory_in_place_of_the_history_is_refused(paths: DataPaths) -> None:
+    paths.history.mkdir(parents=True)
+    message = rf"(?s){re.escape(str(paths.history))}.*move it away"
     for attempt in (
-        lambda: open_history(places.history),
-        lambda: open_history(places.history, read_only=True),
-        lambda: rebuild(places.history, (), silent),
+        lambda: open_history(paths.history),
+        lambda: open_history(paths.history, read_only=True),
+        lambda: rebuild(paths.history, (), silent),
     ):
         with pytest.raises(HistoryError, match=message) as caught:
             attempt()
@@ -255,13 +255,13 @@ def test_a_data_directory_that_cannot_be_made_is_refused(tmp_path: Path) -> None
         "CREATE TABLE meta (key VARCHAR); CREATE TABLE trials (id INTEGER)",
     ],
 )
-def test_a_foreign_database_is_refused_and_left_alone(places: Places, foreign: str) -> None:
-    places.data.mkdir()
-    with duckdb.connect(places.history) as connection:
+def test_a_foreign_database_is_refused_and_left_alone(paths: DataPaths, foreign: str) -> None:
+    paths.data.mkdir()
+    with duckdb.connect(paths.history) as connection:
         connection.execute(foreign)
     with pytest.raises(HistoryError, match="knickpoint history rebuild"):
-        open_history(places.history)
-    with duckdb.connect(places.history) as connection:
+        open_history(paths.history)
+    with duckdb.connect(paths.history) as connection:
         assert len(connection.execute("SELECT * FROM duckdb_tables()").fetchall()) == foreign.count(
             "TABLE"
         )
@@ -271,58 +271,60 @@ def test_a_foreign_database_is_refused_and_left_alone(places: Places, foreign: s
     ("version", "message"),
     [(file.SCHEMA_VERSION + 1, "newer Knickpoint.*update"), (0, "knickpoint history rebuild")],
 )
-def test_another_schema_version_is_refused(places: Places, version: int, message: str) -> None:
-    file.create(places.history)
-    with duckdb.connect(places.history) as connection:
+def test_another_schema_version_is_refused(paths: DataPaths, version: int, message: str) -> None:
+    file.create(paths.history)
+    with duckdb.connect(paths.history) as connection:
         connection.execute("UPDATE meta SET schema_version = ?", [version])
     with pytest.raises(HistoryError, match=message):
-        open_history(places.history)
+        open_history(paths.history)
 
 
-def test_a_rebuild_that_fails_leaves_the_old_history(places: Places, bundles: tuple[Path, ...]) -> None:
-    append_all(places, silent)
-    before = places.history.read_bytes()
+def test_a_rebuild_that_fails_leaves_the_old_history(
+    paths: DataPaths, bundles: tuple[Path, ...]
+) -> None:
+    append_all(paths, silent)
+    before = paths.history.read_bytes()
 
     def refuse(_text: str) -> None:
         raise RuntimeError("the terminal is gone")
 
     with pytest.raises(RuntimeError, match="the terminal is gone"):
-        rebuild(places.history, bundles, refuse)
-    assert places.history.read_bytes() == before
-    assert not list(places.data.glob("*.new*"))
+        rebuild(paths.history, bundles, refuse)
+    assert paths.history.read_bytes() == before
+    assert not list(paths.data.glob("*.new*"))
 
 
-def test_two_rebuilds_at_once_are_refused(places: Places) -> None:
+def test_two_rebuilds_at_once_are_refused(paths: DataPaths) -> None:
     with (
-        file.replacement(places.history),
+        file.replacement(paths.history),
         pytest.raises(HistoryError, match="another process rebuilds"),
-        file.replacement(places.history),
+        file.replacement(paths.history),
     ):
         pass
 
 
 @pytest.mark.slow
 def test_the_write_ahead_log_of_an_old_file_never_reaches_a_new_one(
-    places: Places,
+    paths: DataPaths,
     bundles: tuple[Path, ...],
     make_bundle: Callable[..., Path],
     make_trial: Callable[..., Trial],
 ) -> None:
-    append_all(places, silent)
+    append_all(paths, silent)
     extra = make_bundle(make_trial(id="extra"))
-    command = [sys.executable, "-c", DIE, str(places.history), str(extra)]
+    command = [sys.executable, "-c", DIE, str(paths.history), str(extra)]
     subprocess.run(command, cwd=ROOT, check=False)
-    log = places.history.with_name("history.duckdb.wal")
+    log = paths.history.with_name("history.duckdb.wal")
     assert log.stat().st_size > 0
     content = log.read_bytes()
 
-    rebuild(places.history, bundles, silent, drops_lost=True)
-    with open_history(places.history, read_only=True) as history:
+    rebuild(paths.history, bundles, silent, drops_lost=True)
+    with open_history(paths.history, read_only=True) as history:
         assert [trial.id for trial in history.trials()] == [place.name for place in bundles]
 
-    places.history.unlink()
+    paths.history.unlink()
     log.write_bytes(content)
-    with open_history(places.history) as history:
+    with open_history(paths.history) as history:
         assert history.trials() == ()
 
 
@@ -336,15 +338,15 @@ def test_the_write_ahead_log_of_an_old_file_never_reaches_a_new_one(
     ],
 )
 def test_rows_that_another_program_wrote_are_reported_as_damage(
-    places: Places, make_bundle: Callable[..., Path], change: str
+    paths: DataPaths, make_bundle: Callable[..., Path], change: str
 ) -> None:
     make_bundle()
-    append_all(places, silent)
-    with duckdb.connect(places.history) as connection:
+    append_all(paths, silent)
+    with duckdb.connect(paths.history) as connection:
         connection.execute(change)
     with (
         pytest.raises(HistoryError, match="history rebuild"),
-        open_history(places.history, read_only=True) as history,
+        open_history(paths.history, read_only=True) as history,
     ):
         history.trials()
 
@@ -362,50 +364,50 @@ def damage_log(history: Path, bundle: Path) -> Path:
 
 @pytest.mark.slow
 def test_a_damaged_log_is_put_aside_by_one_process_and_no_live_one_by_another(
-    places: Places, make_bundle: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+    paths: DataPaths, make_bundle: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The second of two that found one damaged log must not take away what the first writes by then."""
-    file.create(places.history)
+    file.create(paths.history)
     bundle = make_bundle()
-    log = damage_log(places.history, bundle)
+    log = damage_log(paths.history, bundle)
     locked = file._locked  # noqa: SLF001  the moment between asking and putting aside
 
     @contextmanager
     def be_second(path: Path, *, wait_s: float) -> Iterator[None]:
         log.rename(log.with_name("history.damaged.wal"))
-        command = [sys.executable, "-c", DIE, str(places.history), str(bundle)]
+        command = [sys.executable, "-c", DIE, str(paths.history), str(bundle)]
         subprocess.run(command, cwd=ROOT, check=False)
         assert log.stat().st_size > 0
         with locked(path, wait_s=wait_s):
             yield
 
     monkeypatch.setattr("perf.history.storage.file._locked", be_second)
-    with open_history(places.history) as history:
+    with open_history(paths.history) as history:
         assert [trial.id for trial in history.trials()] == [bundle.name]
-    assert [path.name for path in places.history.parent.glob("*.damaged*")] == ["history.damaged.wal"]
+    assert [path.name for path in paths.history.parent.glob("*.damaged*")] == ["history.damaged.wal"]
 
 
 @pytest.mark.slow
 def test_a_copy_of_a_history_that_cannot_be_opened_is_reported_as_damage(
-    places: Places,
+    paths: DataPaths,
     bundles: tuple[Path, ...],
     make_bundle: Callable[..., Path],
     make_trial: Callable[..., Trial],
 ) -> None:
     """Not as a file of somebody else, which is to be moved away."""
-    append_all(places, silent)
-    log = damage_log(places.history, make_bundle(make_trial(id="extra")))
+    append_all(paths, silent)
+    log = damage_log(paths.history, make_bundle(make_trial(id="extra")))
     with pytest.raises(HistoryError, match=r"lacks what was last appended.*\n.*append them again"):
-        retention.roll_up_old(places.history, datetime.now(UTC), silent)
+        retention.roll_up_old(paths.history, datetime.now(UTC), silent)
     assert log.exists()
-    rebuild(places.history, bundles, silent)
+    rebuild(paths.history, bundles, silent)
 
 
 def test_a_log_that_has_grown_long_is_folded_into_the_file_after_an_append(
-    places: Places, make_bundle: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+    paths: DataPaths, make_bundle: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    place, log = make_bundle(), places.history.with_name(f"{places.history.name}.wal")
-    with open_history(places.history) as history:
+    place, log = make_bundle(), paths.history.with_name(f"{paths.history.name}.wal")
+    with open_history(paths.history) as history:
         monkeypatch.setattr(checkpoint, "LOG_BYTES", 0)
         history.append(place)
         assert not log.exists() or not log.stat().st_size
@@ -413,11 +415,11 @@ def test_a_log_that_has_grown_long_is_folded_into_the_file_after_an_append(
 
 
 def test_a_damaged_log_is_kept_beside_the_history_and_its_trials_are_appended_again(
-    places: Places, make_bundle: Callable[..., Path]
+    paths: DataPaths, make_bundle: Callable[..., Path]
 ) -> None:
-    file.create(places.history)
+    file.create(paths.history)
     bundle = make_bundle()
-    content = damage_log(places.history, bundle).read_bytes()
-    assert append_all(places, silent).new == 1
-    (kept,) = places.history.parent.glob("*.damaged*")
+    content = damage_log(paths.history, bundle).read_bytes()
+    assert append_all(paths, silent).new == 1
+    (kept,) = paths.history.parent.glob("*.damaged*")
     assert (kept.name, kept.read_bytes()) == ("history.damaged.wal", content)

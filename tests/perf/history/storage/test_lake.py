@@ -12,7 +12,7 @@ from postgres_server import PASSWORD
 
 from perf.history.storage import lake as lake_module
 from perf.history.store import History, append_all, open_history, rebuild
-from perf.local.places import Places
+from perf.local.paths import DataPaths
 from perf.model.errors import BundleError, ConfigError, HistoryError, UsageError
 from perf.model.results import Fact, Move, Purpose, Trial, TrialId
 
@@ -31,7 +31,7 @@ def as_file(bundles: tuple[Path, ...], tmp_path: Path) -> Path:
     return path
 
 
-def test_it_answers_every_question_as_a_file_does(joined: Places, as_file: Path) -> None:
+def test_it_answers_every_question_as_a_file_does(joined: DataPaths, as_file: Path) -> None:
     assert append_all(joined, silent).new == 3
     assert append_all(joined, silent).known == 3
     assert not joined.history.exists()
@@ -46,7 +46,7 @@ def test_it_answers_every_question_as_a_file_does(joined: Places, as_file: Path)
         assert shared.heads() == alone.heads()
         assert shared.observations() == alone.observations() != ()
         assert shared.observations(*Purpose) == alone.observations(*Purpose)
-        assert shared.circumstances() == alone.circumstances() != {}
+        assert shared.environments() == alone.environments() != {}
         assert shared.moves([trials]) == alone.moves([trials])
         assert shared.search_bounds() == alone.search_bounds()
         assert shared.bundle_digests() == alone.bundle_digests()
@@ -63,7 +63,7 @@ def test_it_answers_every_question_as_a_file_does(joined: Places, as_file: Path)
 
 
 def test_what_moved_between_trials_is_found(
-    joined: Places, make_bundle: Callable[..., Path], make_trial: Callable[..., Trial]
+    joined: DataPaths, make_bundle: Callable[..., Path], make_trial: Callable[..., Trial]
 ) -> None:
     for number, kernel in enumerate(("6.1.0", "6.1.1")):
         facts = (Fact(host="localhost", name="kernel", value=kernel),)
@@ -76,7 +76,7 @@ def test_what_moved_between_trials_is_found(
 
 @pytest.mark.keeps("reads-are-of-one-moment")
 def test_what_another_lab_appends_meanwhile_moves_no_answer(
-    joined: Places,
+    joined: DataPaths,
     bundles: tuple[Path, ...],
     make_bundle: Callable[..., Path],
     make_trial: Callable[..., Trial],
@@ -100,7 +100,10 @@ def test_what_another_lab_appends_meanwhile_moves_no_answer(
 
 
 def test_odd_values_come_back_as_they_were(
-    joined: Places, make_bundle: Callable[..., Path], make_trial: Callable[..., Trial], tmp_path: Path
+    joined: DataPaths,
+    make_bundle: Callable[..., Path],
+    make_trial: Callable[..., Trial],
+    tmp_path: Path,
 ) -> None:
     odd = "a\0b '\"\\x41 é😀\n\\N"
     trial = make_trial(log_tail=odd, seed=2**62)
@@ -115,7 +118,7 @@ def test_odd_values_come_back_as_they_were(
 
 
 def test_many_trials_are_moved_into_few_files(
-    joined: Places,
+    joined: DataPaths,
     as_file: Path,
     lake: LakeOfLabs,
     make_bundle: Callable[..., Path],
@@ -137,11 +140,14 @@ def test_many_trials_are_moved_into_few_files(
 
 
 def test_another_content_under_the_same_id_is_refused(
-    joined: Places, lake: LakeOfLabs, make_bundle: Callable[..., Path], make_trial: Callable[..., Trial]
+    joined: DataPaths,
+    lake: LakeOfLabs,
+    make_bundle: Callable[..., Path],
+    make_trial: Callable[..., Trial],
 ) -> None:
     make_bundle()
     append_all(joined, silent)
-    other = lake.join(Places(joined.data.parent / "other"), lab="rack-b")
+    other = lake.join(DataPaths(joined.data.parent / "other"), lab="rack-b")
     (other.data / "trials").mkdir()
     joined.trials.rename(joined.data / "aside")
     made = make_bundle(make_trial(seed=7))
@@ -153,7 +159,7 @@ def test_another_content_under_the_same_id_is_refused(
         history.append(other.trials / made.name)
 
 
-def test_a_lab_cannot_replace_what_all_labs_have(joined: Places, bundles: tuple[Path, ...]) -> None:
+def test_a_lab_cannot_replace_what_all_labs_have(joined: DataPaths, bundles: tuple[Path, ...]) -> None:
     append_all(joined, silent)
     with pytest.raises(UsageError, match=r"(?s)several labs.*knickpoint append"):
         rebuild(joined.history, bundles, silent)
@@ -161,7 +167,7 @@ def test_a_lab_cannot_replace_what_all_labs_have(joined: Places, bundles: tuple[
 
 @pytest.mark.usefixtures("bundles")
 def test_a_query_can_neither_write_nor_reach_elsewhere(
-    joined: Places, lake: LakeOfLabs, tmp_path: Path
+    joined: DataPaths, lake: LakeOfLabs, tmp_path: Path
 ) -> None:
     append_all(joined, silent)
     secret = tmp_path / "secret.csv"
@@ -213,7 +219,9 @@ def test_a_query_can_neither_write_nor_reach_elsewhere(
     assert sorted(tmp_path.rglob("*")) == before
 
 
-def test_a_query_that_is_hidden_in_a_text_sends_no_password_to_another_server(joined: Places) -> None:
+def test_a_query_that_is_hidden_in_a_text_sends_no_password_to_another_server(
+    joined: DataPaths,
+) -> None:
     with open_history(joined.history):
         pass
     with (
@@ -238,7 +246,7 @@ def test_a_query_that_is_hidden_in_a_text_sends_no_password_to_another_server(jo
 
 @pytest.mark.usefixtures("bundles")
 def test_a_role_that_may_only_read_reads(
-    joined: Places, lake: LakeOfLabs, make_bundle: Callable[..., Path]
+    joined: DataPaths, lake: LakeOfLabs, make_bundle: Callable[..., Path]
 ) -> None:
     append_all(joined, silent)
     with lake.connect() as session:
@@ -255,7 +263,7 @@ def test_a_role_that_may_only_read_reads(
         session.execute("DROP OWNED BY reader; DROP ROLE reader")
 
 
-def test_even_a_writer_reaches_nothing_else(joined: Places, tmp_path: Path) -> None:
+def test_even_a_writer_reaches_nothing_else(joined: DataPaths, tmp_path: Path) -> None:
     with open_history(joined.history) as history:
         # Past the check of queries: what DuckDB itself refuses.
         connection = history._storage.connection  # noqa: SLF001
@@ -266,7 +274,7 @@ def test_even_a_writer_reaches_nothing_else(joined: Places, tmp_path: Path) -> N
 
 
 def test_a_forged_extension_is_not_loaded(
-    joined: Places, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    joined: DataPaths, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real = lake_module._find_extension("ducklake")  # noqa: SLF001
     forged = tmp_path / real.name
@@ -278,12 +286,12 @@ def test_a_forged_extension_is_not_loaded(
         open_history(joined.history)
 
 
-def test_there_is_nothing_to_read_yet(joined: Places) -> None:
+def test_there_is_nothing_to_read_yet(joined: DataPaths) -> None:
     with pytest.raises(HistoryError, match="knickpoint append"):
         open_history(joined.history, read_only=True)
 
 
-def test_another_schema_is_refused(joined: Places, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_schema_is_refused(joined: DataPaths, monkeypatch: pytest.MonkeyPatch) -> None:
     with open_history(joined.history):
         pass
     monkeypatch.setattr(lake_module.file, "SCHEMA_VERSION", 99)
@@ -291,7 +299,7 @@ def test_another_schema_is_refused(joined: Places, monkeypatch: pytest.MonkeyPat
         open_history(joined.history)
 
 
-def test_another_data_path_is_refused(joined: Places, lake: LakeOfLabs, tmp_path: Path) -> None:
+def test_another_data_path_is_refused(joined: DataPaths, lake: LakeOfLabs, tmp_path: Path) -> None:
     with open_history(joined.history):
         pass
     lake.join(joined, data_path=f"{tmp_path}/elsewhere/")
@@ -310,7 +318,7 @@ def test_another_data_path_is_refused(joined: Places, lake: LakeOfLabs, tmp_path
     ],
 )
 def test_a_catalog_that_does_not_let_us_in(
-    joined: Places,
+    joined: DataPaths,
     lake: LakeOfLabs,
     monkeypatch: pytest.MonkeyPatch,
     change: tuple[str, str],
@@ -332,15 +340,15 @@ def test_a_catalog_that_does_not_let_us_in(
 
 @pytest.mark.parametrize("package", ["psycopg", "duckdb_extension_ducklake"])
 def test_the_extra_is_named_where_it_is_missing(
-    joined: Places, monkeypatch: pytest.MonkeyPatch, package: str
+    joined: DataPaths, monkeypatch: pytest.MonkeyPatch, package: str
 ) -> None:
     monkeypatch.setitem(lake_module.importlib.sys.modules, package, None)
     with pytest.raises(UsageError, match=re.escape("--require-hashes -r requirements/lake.lock")):
         open_history(joined.history)
 
 
-def test_a_wrong_history_yaml_is_reported_before_anything_else(places: Places) -> None:
-    places.data.mkdir(parents=True)
-    (places.data / "history.yaml").write_text("lab: Rack A\n", encoding="utf-8")
+def test_a_wrong_history_yaml_is_reported_before_anything_else(paths: DataPaths) -> None:
+    paths.data.mkdir(parents=True)
+    (paths.data / "history.yaml").write_text("lab: Rack A\n", encoding="utf-8")
     with pytest.raises(ConfigError, match=r"(?s)history.yaml:1.*Rack A"):
-        open_history(places.history)
+        open_history(paths.history)

@@ -11,7 +11,7 @@ from lake_of_labs import LakeOfLabs
 from postgres_server import PASSWORD
 
 from perf.history.store import append_all, open_history
-from perf.local.places import Places
+from perf.local.paths import DataPaths
 from perf.model.results import Trial, TrialId
 
 # Several programs at once, for many seconds; what one lake answers is in test_lake.py.
@@ -22,13 +22,13 @@ def silent(_text: str) -> None:
     """Swallow progress."""
 
 
-def digest(places: Places) -> str:
-    with open_history(places.history, read_only=True) as opened:
+def digest(paths: DataPaths) -> str:
+    with open_history(paths.history, read_only=True) as opened:
         return opened.tables_digest()
 
 
-def flush(places: Places) -> None:
-    with open_history(places.history) as opened:
+def flush(paths: DataPaths) -> None:
+    with open_history(paths.history) as opened:
         opened._storage.flush()  # type: ignore[attr-defined]  # noqa: SLF001
 
 
@@ -40,7 +40,7 @@ def run(lake: LakeOfLabs, program: str, *arguments: str) -> None:
 
 
 def test_a_dump_and_a_later_copy_of_the_files_give_the_lake_back_as_it_was_dumped(
-    joined: Places,
+    joined: DataPaths,
     bundles: tuple[Path, ...],
     lake: LakeOfLabs,
     make_bundle: Callable[..., Path],

@@ -9,7 +9,7 @@ from postgres_server import PASSWORD, PostgresServer
 
 from perf.history.storage import lake as lake_module
 from perf.history.store import append_all, open_history, rebuild
-from perf.local.places import Places
+from perf.local.paths import DataPaths
 from perf.model.errors import HistoryError, UsageError
 
 # Several programs at once, for many seconds; what one lake answers is in test_lake.py.
@@ -53,30 +53,30 @@ def in_bucket(
 def test_files_are_in_the_bucket(
     in_bucket: LakeOfLabs,
     endpoint: str,
-    places: Places,
+    paths: DataPaths,
     bundles: tuple[Path, ...],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    in_bucket.join(places)
+    in_bucket.join(paths)
     with pytest.raises(
         HistoryError, match=r"(?s)histories.*s3://histories/knickpoint/ be read"
     ) as caught:
-        append_all(places, silent)  # there is no bucket yet
+        append_all(paths, silent)  # there is no bucket yet
     assert KEYS["AWS_SECRET_ACCESS_KEY"] not in str(caught.value)
     import boto3  # noqa: PLC0415  as above
 
     client = boto3.client("s3", endpoint_url=f"http://{endpoint}", region_name="us-east-1")
     client.create_bucket(Bucket="histories")
     monkeypatch.setattr(lake_module, "MOST_INLINED", 3)
-    assert append_all(places, silent).new == 3
+    assert append_all(paths, silent).new == 3
     kept = [one["Key"] for one in client.list_objects_v2(Bucket="histories")["Contents"]]
     assert 4 < len(kept) < 12
     assert all(key.startswith("knickpoint/") and key.endswith(".parquet") for key in kept)
     elsewhere = tmp_path / "elsewhere.duckdb"
     rebuild(elsewhere, bundles, silent)
     with (
-        open_history(places.history, read_only=True) as shared,
+        open_history(paths.history, read_only=True) as shared,
         open_history(elsewhere, read_only=True) as alone,
     ):
         assert shared.tables_digest() == alone.tables_digest()
@@ -93,9 +93,9 @@ def test_files_are_in_the_bucket(
 
 @pytest.mark.parametrize("missing", sorted(KEYS))
 def test_keys_are_asked_for(
-    in_bucket: LakeOfLabs, places: Places, missing: str, monkeypatch: pytest.MonkeyPatch
+    in_bucket: LakeOfLabs, paths: DataPaths, missing: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    in_bucket.join(places)
+    in_bucket.join(paths)
     monkeypatch.delenv(missing)
     with pytest.raises(UsageError, match=f"needs keys; set in the environment: {missing}"):
-        open_history(places.history)
+        open_history(paths.history)

@@ -20,7 +20,7 @@ from perf.history.storage import lake as lake_module
 from perf.history.storage import writer_lock
 from perf.history.storage.writer_lock import WriterLock
 from perf.history.store import History, append_all, open_history, rebuild
-from perf.local.places import Places
+from perf.local.paths import DataPaths
 from perf.model.errors import HistoryError
 from perf.model.results import Interval, Trial, TrialId
 
@@ -31,8 +31,8 @@ APPEND = """
 import sys
 from pathlib import Path
 from perf.history.store import append_all
-from perf.local.places import Places
-append_all(Places(Path(sys.argv[1])), lambda text: print(text, flush=True))
+from perf.local.paths import DataPaths
+append_all(DataPaths(Path(sys.argv[1])), lambda text: print(text, flush=True))
 """
 # Kills itself when a chosen function is called for the n-th time.
 DIE = """
@@ -40,7 +40,7 @@ import itertools, os, signal, sys
 from pathlib import Path
 from perf.history.storage import lake, writer_lock
 from perf.history import store, tables
-from perf.local.places import Places
+from perf.local.paths import DataPaths
 
 def dying(function, moment):
     calls = itertools.count(1)
@@ -50,7 +50,7 @@ def dying(function, moment):
         return function(*arguments, **named)
     return call
 
-places = Places(Path(sys.argv[1]))
+paths = DataPaths(Path(sys.argv[1]))
 """
 
 
@@ -62,7 +62,7 @@ def silent(_text: str) -> None:
 class Writer:
     """A process that appends all bundles of a lab; started again whenever it was killed."""
 
-    places: Places
+    paths: DataPaths
     output: Path
     process: "subprocess.Popen[bytes] | None" = None
     kills: int = 0
@@ -71,7 +71,7 @@ class Writer:
     def start(self) -> None:
         self.reported_before = len(self.reported)
         with self.output.open("ab") as output:
-            command = [sys.executable, "-c", APPEND, str(self.places.data)]
+            command = [sys.executable, "-c", APPEND, str(self.paths.data)]
             self.process = subprocess.Popen(command, cwd=ROOT, stdout=output, stderr=output)
 
     def kill(self) -> None:
@@ -106,19 +106,19 @@ def make_lab(
     """Return `make_lab(name, count)`: a lab with so many bundles, whose history is in the lake."""
 
     def make(name: str, count: int) -> Writer:
-        places = lake.join(Places(tmp_path / name), lab=name)
+        paths = lake.join(DataPaths(tmp_path / name), lab=name)
         for number in range(count):
             trial = make_trial(id=TrialId(f"2026-03-01-{name}-1.{number:03d}"), seed=number)
-            staged = bundle.stage(places, trial.id)
+            staged = bundle.stage(paths, trial.id)
             bundle.seal(staged, trial, make_intervals(seed=number))
-        return Writer(places, tmp_path / f"{name}.out")
+        return Writer(paths, tmp_path / f"{name}.out")
 
     return make
 
 
 def expect_all(writers: list[Writer], path: Path) -> tuple[str, set[str]]:
     """Return the digest of a history file with all bundles of these labs, and all trials."""
-    found = [place for writer in writers for place in bundle.find(writer.places)]
+    found = [place for writer in writers for place in bundle.find(writer.paths)]
     assert rebuild(path, found, silent).bad == ()
     with open_history(path, read_only=True) as history:
         return history.tables_digest(), {place.name for place in found}
@@ -171,13 +171,13 @@ def test_writers_at_once_lose_nothing_and_double_nothing(
 ) -> None:
     writers = [make_lab("rack-a", 5), make_lab("rack-b", 5)]
     # A second process of the same lab appends the very same trials at the same time.
-    writers.append(Writer(writers[0].places, tmp_path / "again.out"))
+    writers.append(Writer(writers[0].paths, tmp_path / "again.out"))
     for writer in writers:
         writer.start()
     assert [writer.process.wait(60) for writer in writers if writer.process] == [0, 0, 0]
     digest, trials = expect_all(writers[:2], tmp_path / "alone.duckdb")
     assert sorted(trial for writer in writers for trial in writer.reported) == sorted(trials)
-    with open_history(writers[0].places.history, read_only=True) as history:
+    with open_history(writers[0].paths.history, read_only=True) as history:
         assert history.tables_digest() == digest
 
 
@@ -186,17 +186,17 @@ def test_eight_writers_killed_at_random_lose_nothing_and_double_nothing(
     make_lab: Callable[[str, int], Writer], tmp_path: Path, lake: LakeOfLabs
 ) -> None:
     writers = [make_lab(f"rack-{number}", 200) for number in range(8)]
-    with open_history(writers[0].places.history):
+    with open_history(writers[0].paths.history):
         pass
     started = time.monotonic()
-    kills = run_all(writers, seed=7, most_kills=80, path=writers[0].places.history)
+    kills = run_all(writers, seed=7, most_kills=80, path=writers[0].paths.history)
     took_s = time.monotonic() - started
     assert kills >= 20
     digest, trials = expect_all(writers, tmp_path / "alone.duckdb")
     assert len(trials) == 1600
-    with open_history(writers[0].places.history, read_only=True) as history:
+    with open_history(writers[0].paths.history, read_only=True) as history:
         assert history.tables_digest() == digest
-    assert append_all(writers[3].places, silent).known == 200
+    assert append_all(writers[3].paths, silent).known == 200
     print(f"{kills} kills, {took_s:.0f} s, {len(lake.files())} Parquet files")  # noqa: T201  the record
 
 
@@ -223,19 +223,19 @@ def test_killed_at_a_chosen_moment(
     writer = make_lab("rack-a", 3)
     program = (
         f"{DIE}lake.MOST_INLINED = 3\n{DYING[moment]}\n"
-        "store.append_all(places, lambda text: print(text, flush=True))\n"
+        "store.append_all(paths, lambda text: print(text, flush=True))\n"
     )
-    command = [sys.executable, "-c", program, str(writer.places.data)]
+    command = [sys.executable, "-c", program, str(writer.paths.data)]
     done = subprocess.run(command, cwd=ROOT, check=False, capture_output=True, text=True, timeout=60)
     assert done.returncode == -signal.SIGKILL, done.stderr
     writer.output.write_text(done.stdout, encoding="utf-8")
-    with open_history(writer.places.history, read_only=True) as history:
+    with open_history(writer.paths.history, read_only=True) as history:
         check_told(history, [writer], rows_per_trial=18)
         kept = {trial.id for trial in history.trials()}
     assert len(kept) == len(writer.reported) + (moment == "after the commit")
     digest, _ = expect_all([writer], tmp_path / "alone.duckdb")
-    append_all(writer.places, silent)
-    with open_history(writer.places.history, read_only=True) as history:
+    append_all(writer.paths, silent)
+    with open_history(writer.paths.history, read_only=True) as history:
         assert history.tables_digest() == digest
 
 
@@ -253,20 +253,20 @@ def test_a_catalog_that_crashes_in_the_middle_of_an_append_keeps_nothing_of_it(
         lake.server.stop("immediate")
         lake.server.start()
 
-    first, second = bundle.find(writer.places)
-    with open_history(writer.places.history) as history:
+    first, second = bundle.find(writer.paths)
+    with open_history(writer.paths.history) as history:
         history.append(first)
-    with open_history(writer.places.history) as history:
+    with open_history(writer.paths.history) as history:
         monkeypatch.setattr(lake_module, "sign", crash)
         with pytest.raises(HistoryError, match=r"[Rr]un the command again"):
             history.append(second)
     monkeypatch.undo()
     monkeypatch.setenv("PGPASSWORD", PASSWORD)
-    with open_history(writer.places.history, read_only=True) as history:
+    with open_history(writer.paths.history, read_only=True) as history:
         assert [trial.id for trial in history.trials()] == [first.name]
     digest, _ = expect_all([writer], tmp_path / "alone.duckdb")
-    assert append_all(writer.places, silent).new == 1
-    with open_history(writer.places.history, read_only=True) as history:
+    assert append_all(writer.paths, silent).new == 1
+    with open_history(writer.paths.history, read_only=True) as history:
         assert history.tables_digest() == digest
 
 
@@ -277,19 +277,19 @@ def test_a_catalog_that_is_down_is_reported(
     lake.server.stop()
     try:
         with pytest.raises(HistoryError, match=r"(?s)Connection refused.*Is PostgreSQL running there"):
-            append_all(writer.places, silent)
+            append_all(writer.paths, silent)
     finally:
         lake.server.start()
-    assert append_all(writer.places, silent).new == 1
+    assert append_all(writer.paths, silent).new == 1
 
 
 def test_a_writer_waits_for_another_and_says_so_when_it_takes_too_long(
     make_lab: Callable[[str, int], Writer], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     writer = make_lab("rack-a", 1)
-    with open_history(writer.places.history):
+    with open_history(writer.paths.history):
         pass
-    place = read_place(writer.places.history)
+    place = read_place(writer.paths.history)
     assert place is not None
     monkeypatch.setattr(writer_lock, "WAIT_S", 0.2)
     other = WriterLock(place.address, place.history)
@@ -298,9 +298,9 @@ def test_a_writer_waits_for_another_and_says_so_when_it_takes_too_long(
             other.held(),
             pytest.raises(HistoryError, match=r"another writer has had .*user knickpoint"),
         ):
-            open_history(writer.places.history)
-        with open_history(writer.places.history) as history:
-            assert history.append(bundle.find(writer.places)[0])
+            open_history(writer.paths.history)
+        with open_history(writer.paths.history) as history:
+            assert history.append(bundle.find(writer.paths)[0])
     finally:
         other.close()
 
@@ -309,9 +309,9 @@ def test_what_waits_for_no_writer_names_the_catalog_when_a_table_is_locked(
     make_lab: Callable[[str, int], Writer], lake: LakeOfLabs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     writer = make_lab("rack-a", 1)
-    place = read_place(writer.places.history)
+    place = read_place(writer.paths.history)
     assert place is not None
-    with open_history(writer.places.history):
+    with open_history(writer.paths.history):
         pass
     monkeypatch.setattr(writer_lock, "WAIT_S", 0.2)
     with closing(WriterLock(place.address, place.history)) as lock, lake.connect() as other:
@@ -326,15 +326,15 @@ def test_a_commit_that_does_not_end_is_reported_and_keeps_no_one_else_from_writi
     make_lab: Callable[[str, int], Writer], lake: LakeOfLabs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     writer = make_lab("rack-a", 1)
-    place = read_place(writer.places.history)
+    place = read_place(writer.paths.history)
     assert place is not None
-    (trial,) = bundle.find(writer.places)
-    with open_history(writer.places.history):
+    (trial,) = bundle.find(writer.paths)
+    with open_history(writer.paths.history):
         pass
     monkeypatch.setattr(writer_lock, "WAIT_S", 0.2)
     other = WriterLock(place.address, place.history)
     try:
-        with open_history(writer.places.history) as history:
+        with open_history(writer.paths.history) as history:
             with lake.connect() as unfinished:
                 unfinished.execute("BEGIN; LOCK TABLE ducklake_snapshot IN ROW EXCLUSIVE MODE")
                 with pytest.raises(HistoryError, match=r"a commit into .* has not ended in 0 s"):

@@ -9,7 +9,7 @@ from made_up_nights import KEY, Course, hostile_course, judge_nights
 
 from analysis.detection.verdict import Outcome
 from analysis.judging.judgement import Judgement
-from analysis.judging.standing import Verdict, VerdictBasis
+from analysis.judging.verdicts import Verdict, VerdictBasis
 from reports.pages.feeds.junit import render_junit
 from reports.wording.attention import Attention
 from reports.wording.wording import MISSING_BADGE

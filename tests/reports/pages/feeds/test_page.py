@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 from pydantic import TypeAdapter
 
-from perf.local.places import Places
+from perf.local.paths import DataPaths
 from reports.commands.report import report
 from reports.notifications.step_summary import VARIABLE
 from reports.pages import whole_site
@@ -88,7 +88,7 @@ def test_the_command_writes_the_summary_of_its_job(
     summary = tmp_path / "summary.md"
     monkeypatch.setenv(VARIABLE, str(summary))
     monkeypatch.setattr(whole_site, "write_site", lambda target, _: target)  # other tests write sites
-    given = {"data": Places(tmp_path / "var").data, "configs": CONFIGS, "site-url": SITE}
+    given = {"data": DataPaths(tmp_path / "var").data, "configs": CONFIGS, "site-url": SITE}
     asked = [text for name, value in given.items() for text in (f"--{name}", str(value))]
     done = CliRunner().invoke(report, asked)
     assert done.exit_code == 0, done.output

@@ -10,7 +10,7 @@ from made_up_comparison import MEDIAN, P99, RATE, RESULTS, STARTED, measured
 
 from analysis.comparing.results import ComparisonResult
 from analysis.detection.verdict import Outcome
-from analysis.judging.standing import Verdict, VerdictBasis
+from analysis.judging.verdicts import Verdict, VerdictBasis
 from perf.model.results import Purpose
 from reports.pages.front.first_look import (
     choose_side_badge,

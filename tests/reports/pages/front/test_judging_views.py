@@ -83,7 +83,7 @@ def test_an_incident_is_one_row_whatever_moved_with_it(demo: Any, by_id: dict[Tr
 def test_what_the_testbed_did_is_reported_with_its_evidence_and_whoever_decided(demo: Any) -> None:
     _, of_testbed = demo.judgement.incidents
     assert show(demo)["decided"] == ()  # it was mended
-    (row,) = show(demo, incidents=(replace(of_testbed, mended_by=()),))["decided"]
+    (row,) = show(demo, incidents=(replace(of_testbed, fixed_by=()),))["decided"]
     assert row.page == "incidents/e5f6a7b8.html"
     assert [badge.word for badge in row.more] == ["Suspected · testbed · still there · testbed"]
     assert row.is_faded

@@ -202,14 +202,14 @@ def test_the_heaviest_comes_first_and_the_rest_is_counted(context: SiteContext) 
     assert '<a href="incidents.html">7 lighter ones more' in html
 
 
-def test_movers_are_shown_from_three_deviations_on(
+def test_deviations_are_shown_from_three_deviations_on(
     index: dict[str, Any], context: SiteContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert index["movers"] == []
+    assert index["deviations"] == []
     monkeypatch.setattr("reports.pages.front.page._LEAST_DEVIATIONS", 0.0)
     page = show(context)
-    assert len(page["movers"]) == 3
-    assert max(mover.deviations for mover, _ in page["movers"]) < 3
+    assert len(page["deviations"]) == 3
+    assert max(one.deviations for one, _ in page["deviations"]) < 3
     html = render("index.html", "index.html", **page).content.decode()
     assert html.count(" σ</span></td>") == 3
 

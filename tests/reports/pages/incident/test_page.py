@@ -145,7 +145,7 @@ def test_nights_that_measured_both_releases_are_no_order_of_events(
 def test_what_changed_with_it_is_not_ruled_out_and_says_how_it_could_be(
     demo: Any, incident: Incident
 ) -> None:
-    circumstances = {
+    environments = {
         "version:java of node-1": "Install the old Java",
         "kernel of node-1": "Boot the old kernel",
         "testbed local": "Check out the old file",
@@ -156,11 +156,11 @@ def test_what_changed_with_it_is_not_ruled_out_and_says_how_it_could_be(
     }
     reported = replace(
         incident,
-        explanations=tuple(Explanation(name=one, before="old", after="<new>") for one in circumstances),
+        explanations=tuple(Explanation(name=one, before="old", after="<new>") for one in environments),
     )
     rows = page(demo, reported)["explanations"]
     assert [row.standing.word for row in rows[:7]] == ["Not ruled out"] * 7
-    assert all(how in row.how for row, how in zip(rows, circumstances.values(), strict=False))
+    assert all(how in row.how for row, how in zip(rows, environments.values(), strict=False))
     assert rows[0].name == "java of node-1"
     assert {row.text for row in rows[:7]} == {
         "It changed between the last trial without the change and the first with it."

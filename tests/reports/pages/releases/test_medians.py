@@ -14,7 +14,7 @@ from analysis.detection.noise import Noise
 from analysis.detection.series import Point, Points, Series
 from analysis.detection.verdict import Outcome
 from analysis.judging.judgement import JudgedSeries
-from analysis.judging.standing import Verdict, VerdictBasis
+from analysis.judging.verdicts import Verdict, VerdictBasis
 from perf.model.results import Named, Purpose, SeriesKey, Trial, TrialId, TrialStatus
 from reports.pages.releases.medians import (
     Condensed,

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from made_up_series import INVALID, KEY, MISSING, SLOWER, make_scene
 
-from analysis.judging.standing import VerdictBasis
+from analysis.judging.verdicts import VerdictBasis
 from perf.model.results import Move, Named, Purpose, Trial, TrialId
 from reports.pages.series import page as series
 from reports.pages.series.point_rows import NEWEST_ROWS

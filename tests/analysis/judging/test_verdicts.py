@@ -10,8 +10,8 @@ from analysis.detection.noise import least_rank_p_value, minimum_detectable_effe
 from analysis.detection.verdict import Outcome
 from analysis.judging.description import say_basis, say_reason
 from analysis.judging.judgement import JudgedSeries, Judgement
-from analysis.judging.standing import VerdictBasis
 from analysis.judging.triage import Sign
+from analysis.judging.verdicts import VerdictBasis
 from perf.model.results import Observation, TrialStatus
 from perf.model.rules import TriageEntry, TriageState
 

@@ -8,7 +8,7 @@ import platformdirs
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class DataPaths:
     """The files of one data directory (`--data`, by default var/)."""
 
     data: Path
