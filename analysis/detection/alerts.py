@@ -14,6 +14,7 @@ import numpy as np
 from analysis.detection.detection import ChangeState, Detector, DetectorResult, levels
 from analysis.detection.effects import relative_change
 from analysis.detection.series import Series, nights_of
+from analysis.detection.weeks import without_week
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,12 +156,13 @@ def replay_series(
     number = {night: place for place, night in enumerate(nights_of(series))}
     measured = np.asarray(series.points.values)
     measured_at = np.array([number[night] for night in series.points.nights])
+    days = series.points.days
 
     def replay() -> Iterator[tuple[int, Sequence[Sighting]]]:
         for night in range(max(0, len(number) - nights), len(number)):
             known = np.flatnonzero(measured_at <= night)
             if len(known) >= minimum_points:
-                values = array("d", measured[known].tobytes())
+                values = without_week(array("d", measured[known].tobytes()), days[known])
                 yield night, sight(values, detector.read(values), array("q", known.tobytes()))
 
     return follow(replay())

@@ -8,6 +8,7 @@ from analysis.detection.detection import ChangeState, Detector, levels, outcome_
 from analysis.detection.effects import relative_change
 from analysis.detection.noise import Noise, visible_effects
 from analysis.detection.series_file import FileFindings, ForeignSeries, FoundChange, ReplayedSeries
+from analysis.detection.weeks import without_week
 from perf.model.rules import Detection
 
 
@@ -23,7 +24,7 @@ class Judge:
         known = series.known
         if len(known) < self.settings.minimum_points:
             return FileFindings(name=series.name)
-        values = _values(series)
+        values = without_week(_values(series), known)
         reading = self.detector.read(values)
         return FileFindings(
             name=series.name,
@@ -84,7 +85,7 @@ class Backtest:
     def _nights(self, series: ForeignSeries) -> Iterator[tuple[int, Sequence[Sighting]]]:
         known, values = series.known, _values(series)
         for count in range(self._least, len(values) + 1):
-            so_far = values[:count]
+            so_far = without_week(values[:count], known[:count])
             yield known[count - 1], sight(so_far, self.detector.read(so_far), known)
 
 

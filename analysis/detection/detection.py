@@ -124,15 +124,19 @@ class ChangePoint:
     outcome: Outcome
 
 
-def find_changes(series: Series, reading: DetectorResult, detector: str) -> tuple[ChangePoint, ...]:
+def find_changes(
+    series: Series, reading: DetectorResult, detector: str, values: Sequence[float] | None = None
+) -> tuple[ChangePoint, ...]:
     """Put the shifts of a reading into the terms of the series, ascending by index.
+
+    `values` are those that were read, if they are not the series' own.
 
     Raises KeyError where nothing is known of the series' metric, so not its direction either.
     """
     better = (METRICS | DIAGNOSTICS)[series.key.metric].better
-    values = series.points.values
+    read = series.points.values if values is None else values
     changes = []
-    for shift, before, after, points_after in levels(values, reading):
+    for shift, before, after, points_after in levels(read, reading):
         changes.append(
             ChangePoint(
                 series=series,

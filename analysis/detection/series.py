@@ -99,6 +99,12 @@ class Points(Sequence[Point]):
         return self._nights
 
     @property
+    def days(self) -> NDArray[np.integer]:
+        """Return the number of the day of each point, from noon to noon."""
+        of_point: NDArray[np.integer] = self.columns.occasions.days[np.asarray(self.columns.places)]
+        return of_point
+
+    @property
     def releases(self) -> NDArray[np.integer]:
         """Return the number of each point's release: equal numbers, equal releases."""
         of_point: NDArray[np.integer] = self.columns.occasions.releases[np.asarray(self.columns.places)]

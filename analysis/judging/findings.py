@@ -22,6 +22,7 @@ from analysis.detection.detection import (
 )
 from analysis.detection.series import Series, find_occasions, nights_of
 from analysis.detection.verdict import Outcome
+from analysis.detection.weeks import without_week
 from analysis.judging.verdicts import FalseDiscovery, Verdict, VerdictBasis
 from perf.model.metrics import METRICS, origin
 from perf.model.results import Purpose, SeriesKey
@@ -93,8 +94,9 @@ def search(series: Series, settings: Detection, detector: Detector) -> SeriesFin
     """Search a series for changes, or say why it cannot be searched."""
     if refusal := _refuse(series, settings):
         return SeriesFinding(series=series, refusal=refusal)
-    reading = detector.read(series.points.values)
-    changes = find_changes(series, reading, detector.name)
+    values = without_week(series.points.values, series.points.days)
+    reading = detector.read(values)
+    changes = find_changes(series, reading, detector.name, values)
     is_stirred = _changed_recently(series, reading)
     nights = REPLAYED_NIGHTS if is_stirred else 2 if changes else 0
     minimum = settings.minimum_points

@@ -8,7 +8,7 @@ from array import array
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import cached_property
 from itertools import accumulate, chain, pairwise
 from typing import overload
@@ -17,6 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from perf.model.results import Observation, Purpose, Release, SeriesKey, TrialId, TrialStatus
+
+_HALF_A_DAY = timedelta(hours=12)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +63,12 @@ class Occasions(Sequence[Occasion]):
     def nights(self) -> tuple[str, ...]:
         """Return the night of each."""
         return tuple([one.night for one in self._occasions])
+
+    @cached_property
+    def days(self) -> NDArray[np.integer]:
+        """Return the number of the day of each, from noon to noon: a night is of the day it ends on."""
+        found = [(one.started_at + _HALF_A_DAY).toordinal() for one in self._occasions]
+        return np.array(found, dtype=int)
 
     @cached_property
     def trials(self) -> tuple[TrialId, ...]:

@@ -3,6 +3,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 import pytest
+from data import make_generator
 
 from analysis.detection.backtest import Backtest, Judge
 from analysis.detection.detection import ChangeState, DetectorResult, Drift, Shift, SpreadChange
@@ -114,3 +115,13 @@ def test_the_cost_counts_the_values_searched() -> None:
     assert Judge(settings=SETTINGS, detector=Jumps()).cost(whole) == 10
     assert Backtest(settings=SETTINGS, detector=Jumps(), first=8).cost(whole) == 8 + 9 + 10
     assert Backtest(settings=SETTINGS, detector=Jumps(), first=11).cost(whole) == 0
+
+
+def test_a_weekly_swing_is_taken_out_by_the_place_also_where_trials_are_missing() -> None:
+    noise = make_generator(1, "backtest").standard_normal(120)
+    values = [100 + float(off) / 5 + 8 * (place % 7 in (5, 6)) for place, off in enumerate(noise)]
+    with_gaps = [None if place % 13 == 4 else value for place, value in enumerate(values)]
+    detector = Jumps()
+    assert Judge(settings=SETTINGS, detector=detector)(series(*with_gaps)).changes == ()
+    found = Backtest(settings=SETTINGS, detector=detector, first=60)(series(*with_gaps))
+    assert found.alerts == ()

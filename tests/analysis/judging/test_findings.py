@@ -1,6 +1,9 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+import pytest
+from data import make_generator
+
 from analysis.detection.detection import ChangeState, Detector, DetectorResult
 from analysis.judging.findings import REPLAYED_NIGHTS, may_be_older
 from analysis.judging.judgement import Judgement
@@ -82,3 +85,21 @@ def test_only_what_may_have_shown_a_change_is_replayed(
     outlier = Counting(inner=jumps())
     judge_planted(planted([100.0] * 55 + [101.5] + [100.0] * 4), detector=outlier)
     assert outlier.lengths == [60, *range(61 - REPLAYED_NIGHTS, 61)]
+
+
+def test_a_step_is_found_among_weekly_swings_and_its_size_is_without_them(
+    planted: Planted, judge_planted: JudgePlanted
+) -> None:
+    noise = make_generator(1, "findings").standard_normal(80)
+    values = [
+        100.0 + float(off) / 5 + 8 * (night % 7 in (5, 6)) - 20 * (night >= 75)
+        for night, off in enumerate(noise)
+    ]
+    (judged,) = judge_planted(planted(values)).series  # the detector takes each difference beyond 5
+    (change,) = judged.change_points
+    assert change.index == 75
+    assert change.after - change.before == pytest.approx(
+        -20, abs=0.5
+    )  # three of five nights are weekend
+    (alert,) = judged.alerts
+    assert (alert.confirmed_at, alert.withdrawn_at) == (77, None)

@@ -285,11 +285,13 @@ RECORDED_CASES: tuple[Case, ...] = (
 
 CASES: tuple[Case, ...] = (
     *(steps_case(kind, 3, 0.97) for kind in (*FIVE, *MORE)),
+    steps_case("weekly", 3, 0.97),
     steps_case("gauss", 2, 0.93),
     steps_case("gauss", 1),
     steps_case("gauss", 5),
     *(steps_case("gauss", 3, back_after=points) for points in (5, 10)),
     *(nights_case(kind, 2) for kind in (*FIVE, *MORE)),
+    nights_case("weekly", 2),
     nights_case("ar6", 5),
     nights_case("sticky_bimodal", None),
     delay_case("gauss", 1),
@@ -298,6 +300,7 @@ CASES: tuple[Case, ...] = (
     delay_case("gauss", 5, seen=1),
     *(delay_case(kind, 3, confirmed=3) for kind in FIVE[1:]),
     delay_case("gauss", 3, place=20),
+    delay_case("weekly", 3, confirmed=3),
     history_case("gauss", 2),
     *(history_case(kind, 3) for kind in FIVE),
     *(spike_case("gauss", size) for size in (3, 4, 5, 10)),

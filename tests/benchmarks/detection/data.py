@@ -98,6 +98,12 @@ def coarse(n: int, generator: Generator) -> Array:
     return np.round(generator.standard_normal(n))
 
 
+def weekly(n: int, generator: Generator, swing: float = 1.5) -> Array:
+    """Draw normal noise on a wave of a week, from any day on. Unit: that of the noise alone."""
+    wave = np.sin(2 * np.pi * np.arange(n) / 7 + generator.uniform(0, 2 * np.pi))
+    return generator.standard_normal(n) + swing * wave
+
+
 def _modes(upper: NDArray[np.bool_], upper_share: float, generator: Generator) -> Array:
     modes = 4 * (upper.astype(np.float64) - upper_share)
     variance = 1 + 16 * upper_share * (1 - upper_share)
@@ -123,8 +129,9 @@ NOISES: dict[str, Callable[[int, Generator], Array]] = {
 
 
 def noise(kind: str, n: int, generator: Generator) -> Array:
-    """Draw noise of a kind of `NOISES`, or "recorded"."""
-    return recorded.draw(n, generator) if kind == "recorded" else NOISES[kind](n, generator)
+    """Draw noise of a kind of `NOISES`, or what only a row of nights has: "recorded", "weekly"."""
+    kinds = NOISES | {"recorded": recorded.draw, "weekly": weekly}
+    return kinds[kind](n, generator)
 
 
 def at_level(noisy: Array, generator: Generator) -> list[float]:
