@@ -82,10 +82,11 @@ def rebuild(*, drop_lost: bool, data: Path) -> None:
 @history.command()
 @data_option
 def verify(data: Path) -> None:
-    """Read every bundle again: is each whole, and the one that the history holds.
+    """Check that every bundle is whole.
 
-    Changes nothing. An append does so for the latest hundred bundles, and in each 28 days for all. The
-    exit code is 3 if a bundle is bad or gone, which a backup restores.
+    Reads each again, holds it against its manifest and against the history, and changes nothing. An
+    append does so for the latest hundred, and within 28 days for each. The exit code is 3 if a bundle
+    is bad or gone, which a backup restores.
     """
     paths = DataPaths(data)
     found = store.verify(paths, Progress().report_sometimes)

@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 
 from perf.model.metrics import CANARY_CPU, CANARY_FSYNC, CANARY_LOOPBACK, CANARY_MEMORY
 
-FIRST = datetime(2026, 1, 1, 2, 0, tzinfo=UTC)
+FIRST = datetime(2024, 1, 1, 2, 0, tzinfo=UTC)
 LINE = "3.0"
 SENTINEL = "1.0.0"
 NIGHTS_PER_RELEASE = 12

@@ -143,7 +143,7 @@ def check_told(seen: Seen) -> tuple[list[str], dict[str, object]]:
         if any(kind == after for kind, after in pairwise(kinds))
     ]
     # An incident whose lead changes gets another name; the sent_log follows it.
-    sent_log = seen.places.sent_log
+    sent_log = seen.paths.sent_log
     reported = json.loads(sent_log.read_text())["incidents"] if sent_log.exists() else {}
     last = next(run for run in reversed(seen.runs) if run.get("notified") == 0)
     wrong += [f"never told: {name}" for name in last["news"] if name not in reported]
@@ -160,9 +160,9 @@ def check_told(seen: Seen) -> tuple[list[str], dict[str, object]]:
 
 def check_history(seen: Seen) -> tuple[list[str], dict[str, object]]:
     """Is the history that of the bundles, and is each planned trial there, ended as planted?"""
-    places = seen.places
-    found = bundle.find(places)
-    with open_history(places.history, read_only=True) as history:
+    paths = seen.paths
+    found = bundle.find(paths)
+    with open_history(paths.history, read_only=True) as history:
         kept, digest = {one.id for one in history.heads()}, history.tables_digest()
     wrong = [f"only in one of bundles and history: {name}" for name in kept ^ {p.name for p in found}]
     again = seen.into / "again.duckdb"
@@ -171,10 +171,10 @@ def check_history(seen: Seen) -> tuple[list[str], dict[str, object]]:
     with open_history(again, read_only=True) as history:
         if history.tables_digest() != digest:
             wrong.append("a rebuilt history differs from the one that grew")
-    nights = read_nights(places)
+    nights = read_nights(paths)
     for night in nights:
         fault, _, rest = season.fault_of(night_of(night.id)).partition(",")
-        missing = find_missing(night, places)
+        missing = find_missing(night, paths)
         if missing and (rest or not fault.startswith("kill")):
             wrong.append(f"night {night.id} ({fault or 'calm'}) lacks {[one.id for one in missing]}")
         wrong += _check_ends(seen, night, fault)
@@ -183,7 +183,7 @@ def check_history(seen: Seen) -> tuple[list[str], dict[str, object]]:
 
 def _check_ends(seen: Seen, night: Night, fault: str) -> Iterator[str]:
     for planned in night.trials:
-        path = seen.places.trials / planned.id
+        path = seen.paths.trials / planned.id
         if path.is_dir():
             trial = bundle.read(path)[0]
             if {reason.kind for reason in trial.reasons} == {"host-drifted"}:

@@ -26,7 +26,7 @@ def simulate(nights: int, into: Path, real_every: int) -> tuple[list[str], dict[
     """Run a season of simulated nights and look at all that it came to; the site is kept."""
     with season_run.run_season(nights, into, into / "log", real_every=real_every) as seen:
         found = season_checks.check_all(seen)
-        shutil.copytree(seen.places.site, into / "site")
+        shutil.copytree(seen.paths.site, into / "site")
         return found
 
 

@@ -89,15 +89,15 @@ def test_a_release_that_fails_when_it_is_asked_again_keeps_its_first_trials(
 def test_what_only_the_history_still_holds_counts_as_well(lab: Lab) -> None:
     lab.slow_from(4)
     lab.hold_nights(0, 3)
-    append_all(lab.places, Progress(lab.said).report)
-    rmtree(lab.places.trials)
+    append_all(lab.paths, Progress(lab.said).report)
+    rmtree(lab.paths.trials)
     assert lab.bisect().reused == 16
 
 
 def test_a_damaged_bundle_is_reported_of_and_not_counted(lab: Lab) -> None:
     lab.slow_from(4)
     lab.hold_nights(0, 3)
-    (lab.places.trials / "2026-02-01-1.01.fake-blink.2.0.3" / "trial.json").write_text("{")
+    (lab.paths.trials / "2026-02-01-1.01.fake-blink.2.0.3" / "trial.json").write_text("{")
     assert lab.bisect().reused == 14
     assert "not reused: " in lab.said.getvalue()
 
@@ -159,6 +159,6 @@ def test_planted_trials_say_so_and_nights_without_the_plant_do_not_count(
     assert record.reused == 0
     assert record.remarks == ("2.0.5, 2.0.7: a handicap was planted in this trial: slow",)
     assert "Remark: 2.0.5, 2.0.7: a handicap was planted" in reported(record)
-    of_candidate = [path for path in bundle.find(lab.places) if path.name.endswith("candidate.2.0.5")]
+    of_candidate = [path for path in bundle.find(lab.paths) if path.name.endswith("candidate.2.0.5")]
     assert of_candidate
     assert all(bundle.read(path)[0].remarks == (mark,) for path in of_candidate)

@@ -152,6 +152,9 @@ def test_what_is_measured_gets_no_secret_and_no_option_of_the_caller_s_shell(
     host.start(SLEEPER, pid_file=pid_file, log=str(tmp_path / "log"), cwd=str(tmp_path))
     found = Path(f"/proc/{running_pid(host, pid_file)}/environ").read_text()
     send_signal(host, pid_file, signal.SIGKILL)
+    child = host.child(pid_file)
+    assert child is not None
+    child.wait(10)
     names = {one.partition("=")[0] for one in found.split("\0")}
     assert names >= {"PATH", "LC_ALL", "KNICKPOINT_PID_FILE"}
     assert not names & unwanted
@@ -166,7 +169,7 @@ def test_no_command_that_is_run_to_its_end_has_a_password(
 ) -> None:
     planted = "pl4nted secret"
     monkeypatch.setenv(variable, planted)
-    assert variable not in LocalHost().run(["env"]).stdout
+    assert planted not in LocalHost().run(["env"]).stdout
     # What the clients of SSH themselves have, and the tar that packs for them.
     seen = tmp_path / "seen"
     for program in ("ssh", "tar"):

@@ -194,9 +194,9 @@ def test_a_death_between_a_message_and_the_ledger_repeats_that_message_and_no_ot
             raise KeyboardInterrupt
         write(path, content)
 
-    monkeypatch.setattr(sent_log.durable, "write", die_at_the_second)
+    monkeypatch.setattr(sent_log.durable, "atomic_write", die_at_the_second)
     assert run(data, "--webhook").exit_code != 0
-    monkeypatch.setattr(sent_log.durable, "write", write)
+    monkeypatch.setattr(sent_log.durable, "atomic_write", write)
     assert run(data, "--webhook").exit_code == 0
     assert len(channel.heard) == 4  # one of three twice
     assert run(data, "--webhook").exit_code == 0
