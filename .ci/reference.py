@@ -19,6 +19,7 @@ PAGES = Path(__file__).parents[1] / "docs/reference"
 WRITTEN = "<!-- Written by `make reference`; do not edit. -->\n"
 FILES = {
     "suite": "configs/suites/NAME.yaml",
+    "source": "configs/sources/NAME.yaml",
     "workload": "configs/workloads/NAME.yaml",
     "system-config": "configs/systems/SYSTEM/NAME.yaml",
     "topology": "configs/topologies/NAME.yaml",
@@ -99,7 +100,10 @@ def _configs() -> Iterator[str]:
     for name, schema in schemas.items():
         yield f"## {name}\n"
         yield f"File: `{FILES[name]}`\n"
-        yield from _kind(schema)
+        if "properties" in schema:
+            yield from _kind(schema)
+        else:
+            yield f"{schema['description']}\n\nOne of {_type(schema)}.\n"
         for title, kind in sorted(schema.get("$defs", {}).items()):
             yield f"### {title} ({name})\n"
             if "properties" in kind:

@@ -147,10 +147,10 @@ def _read_span(
     first, dots, last = span.partition("..")
     if not (first and dots and last):
         raise UsageError(f"{span!r} is no range of releases; write FIRST..LAST, such as 5.0.2..5.0.9")
-    releases_between(system, first, last)
+    releases = releases_between(catalog.releases(system), system, first, last)
     workload = catalog.resolve(suite, found).workload
     measure = choose_measure(metric, workload, catalog.detection)
-    return BisectionQuestion(suite=suite, experiment=found, measure=measure, first=first, last=last)
+    return BisectionQuestion(suite=suite, experiment=found, measure=measure, releases=releases)
 
 
 def choose_measure(text: str, workload: Workload, settings: Detection) -> Measure:
@@ -215,8 +215,12 @@ def _read_change(change: ChangePoint, catalog: Catalog, suite_name: str | None) 
                 suite=suite,
                 experiment=experiment,
                 measure=measure_of(key),
-                first=change.last_before.release.version,
-                last=change.first_after.release.version,
+                releases=releases_between(
+                    catalog.releases(key.system),
+                    key.system,
+                    change.last_before.release.version,
+                    change.first_after.release.version,
+                ),
             )
     where = f"suite {suite_name}" if suite_name else "any suite"
     raise UsageError(

@@ -23,7 +23,6 @@ from perf.model.design import Suite, Workload
 from perf.model.errors import UsageError
 from perf.model.results import TURNS, Purpose
 from perf.model.rules import Detection
-from perf.systems import registry
 
 _EXIT_CODES = {Outcome.REGRESSED: 1, Outcome.INVALID: 3}
 _NOT_KEPT = 3
@@ -134,8 +133,8 @@ def _pair(suite: Suite, baseline: Side, candidate: Side, seed: int) -> Pairing:
 def _read_side(catalog: Catalog, suite: Suite, experiment: str, text: str) -> Side:
     """Read RELEASE, CONFIG or RELEASE/CONFIG."""
     found = find_experiment(suite, experiment)
-    known = [release.version for release in registry.load(found.system).releases()]
-    newest = max(found.releases, key=known.index)
+    known = [release.version for release in catalog.releases(found.system)]
+    newest = catalog.newest(found.system, found.versions)
     configs = catalog.systems[found.system]
     release, slash, chosen = text.partition("/")
     if slash:

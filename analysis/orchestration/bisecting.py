@@ -5,7 +5,7 @@ what was found is decided by `bisection`, which is pure.
 """
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -44,8 +44,7 @@ from perf.model.design import Experiment, Suite
 from perf.model.errors import MeasureError, ReleaseError, UsageError
 from perf.model.identity import content_hash
 from perf.model.results import Purpose, Release, SideName, Taken, TrialStatus
-from perf.releases.artifacts import find_release
-from perf.systems import registry
+from perf.releases.artifacts import choose_release
 
 RESUMABLE_FOR = timedelta(days=14)
 """An older unfinished bisection is begun anew; its trials are found again all the same."""
@@ -63,15 +62,19 @@ class BisectionQuestion:
     suite: Suite
     experiment: Experiment
     measure: Measure
-    first: str
-    last: str
+    releases: tuple[Release, ...]
     trials: int | None = None
     minutes: float | None = None
 
     @property
-    def releases(self) -> tuple[Release, ...]:
-        """Return the range; raise UsageError where it is none."""
-        return releases_between(self.experiment.system, self.first, self.last)
+    def first(self) -> str:
+        """The known good end."""
+        return self.releases[0].version
+
+    @property
+    def last(self) -> str:
+        """The known bad end."""
+        return self.releases[-1].version
 
     @property
     def command(self) -> str:
@@ -87,16 +90,20 @@ class BisectionQuestion:
         )
 
 
-def releases_between(system: str, first: str, last: str) -> tuple[Release, ...]:
+def releases_between(
+    known: Iterable[Release], system: str, first: str, last: str
+) -> tuple[Release, ...]:
     """Return the releases of a line from the first to the last, both included, in order.
+
+    `known` are those of the system.
 
     Raises:
         UsageError: a release is unknown, the two are of different lines, or the first is not before
             the last.
 
     """
-    loaded = registry.load(system)
-    good, bad = (find_release(loaded, version) for version in (first, last))
+    known = tuple(known)
+    good, bad = (choose_release(system, version, known) for version in (first, last))
     if good.line != bad.line:
         raise UsageError(
             f"{first} is of line {good.line} and {last} of line {bad.line}: only releases of one line"
@@ -109,7 +116,7 @@ def releases_between(system: str, first: str, last: str) -> tuple[Release, ...]:
         )
     within = (
         release
-        for release in loaded.releases()
+        for release in known
         if release.line == good.line and good.ordinal <= release.ordinal <= bad.ordinal
     )
     return tuple(sorted(within, key=lambda release: release.ordinal))

@@ -24,6 +24,7 @@ from analysis.detection.verdict import Outcome
 from analysis.orchestration.comparing import Budget, allow, cut, read_results, run_comparison
 from analysis.orchestration.setting_words import setting_name
 from perf.config import difference
+from perf.config.catalog import Catalog
 from perf.config.difference import ConfigDifference, Touched, hash_deployment
 from perf.config.revisions import SHORT, TO_DO, RevisionRange
 from perf.jobs.feasible import planned_s
@@ -37,12 +38,10 @@ from perf.jobs.interleaving import (
     question_hash,
 )
 from perf.jobs.measuring import Job
-from perf.model.design import Deployment, Testbed
+from perf.model.design import Deployment
 from perf.model.errors import KnickpointError, MeasureError, UsageError
 from perf.model.results import TURNS, Purpose
 from perf.model.rules import Detection
-from perf.releases.artifacts import find_release
-from perf.systems import registry
 
 MOST_MEASURED = 90
 """Experiments of one candidate: what the file of its comparisons holds."""
@@ -88,23 +87,26 @@ class Allowance:
 
 
 def plan_candidate(
-    found: ConfigDifference, span: RevisionRange, testbed: Testbed, release: str = ""
+    found: ConfigDifference, span: RevisionRange, catalog: Catalog, testbed: str, release: str = ""
 ) -> CandidatePlan:
     """Plan a comparison for each experiment that differs, at `release` or the newest that it lists.
 
-    All are measured on `testbed`, by its limits, whatever the two revisions say of it. Experiments that
-    are the same at base, and the same at head, are measured once.
+    `catalog` knows the releases. All are measured on `testbed`, by its limits, whatever the revisions
+    say of it. Experiments that are the same at base, and the same at head, are measured once.
 
     Raises:
         UsageError: a system has no such release, or too many experiments are to be measured.
 
     """
     planned: dict[object, Planned] = {}
+    host = catalog.testbed(testbed)
     for one in found.touched:
         if one.base is None or one.head is None or one.why_not:
             continue
-        base, head = (replace(side, testbed=testbed) for side in (one.base, one.head))
-        each = _plan(one, base, head, span, release)
+        base, head = (replace(side, testbed=host) for side in (one.base, one.head))
+        chosen = release or catalog.newest(head.experiment.system, head.experiment.versions)
+        catalog.find_release(head.experiment.system, chosen)
+        each = _plan(one, base, head, span, chosen)
         sides = (each.pairing.baseline, each.pairing.candidate)
         same = tuple((side.version, hash_deployment(side.deployment)) for side in sides)
         if same in planned:
@@ -169,12 +171,8 @@ def bound(sentences: Sequence[str]) -> tuple[str, ...]:
 
 
 def _plan(
-    one: Touched, base: Deployment, head: Deployment, span: RevisionRange, release: str
+    one: Touched, base: Deployment, head: Deployment, span: RevisionRange, chosen: str
 ) -> Planned:
-    system = registry.load(head.experiment.system)
-    known = [each.version for each in system.releases()]
-    chosen = release or max(head.experiment.releases, key=known.index)
-    find_release(system, chosen)
     # Equal but for the config, so that a rename does not tell the two sides apart.
     before = replace(head, config=base.config)
     return Planned(

@@ -5,7 +5,7 @@ An edge: it measures through `comparing` and `bisecting`. What is worth minutes 
 """
 
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from statistics import median
@@ -26,18 +26,23 @@ from analysis.judging.suspected_changes import (
     is_final,
     traces,
 )
-from analysis.orchestration.bisecting import BisectionQuestion, read_bisections, run_bisection
+from analysis.orchestration.bisecting import (
+    BisectionQuestion,
+    read_bisections,
+    releases_between,
+    run_bisection,
+)
 from analysis.orchestration.comparing import Budget, read_results, run_comparison
 from perf.config.catalog import find_experiment_of
 from perf.jobs.feasible import planned_s
 from perf.jobs.interleaving import Pairing, fetch_sides, find_past_turns, take_side
 from perf.jobs.measuring import Job
+from perf.jobs.night import find_new, read_nights
 from perf.model.design import Experiment, Suite
 from perf.model.errors import KnickpointError
 from perf.model.nights import Night
-from perf.model.results import SIDES, TURNS, Purpose, Trial, TrialStatus
+from perf.model.results import SIDES, TURNS, Purpose, Release, Trial, TrialStatus
 from perf.model.shown import format_duration
-from perf.systems import registry
 
 Answer = TypeVar("Answer")
 _FEWEST_BLOCKS = 2
@@ -103,10 +108,12 @@ class FollowedUp:
 
 
 def compare_releases(tonight: CurrentNight) -> tuple[FollowedUp, tuple[ComparisonResult, ...]]:
-    """Measure the first and the last release of each experiment side by side.
+    """Measure releases side by side: a new one and the one before it, then the first and the last.
 
-    Nights that measured both count as well, and so do the blocks of earlier nights: each night adds to
-    what is known. Where there is time for it, the trials of this night are half of the first block.
+    What is new is compared first, within `compare_minutes`, or else within `remeasure_minutes`; the
+    ends of each experiment only within `compare_minutes`. Nights that measured both count as well, and
+    so do the blocks of earlier nights: each night adds to what is known. Where there is time for it,
+    the trials of this night are half of the first block.
     Returns what came of it, and the comparisons of this night; what was measured before the night was
     interrupted is not measured again.
 
@@ -115,16 +122,14 @@ def compare_releases(tonight: CurrentNight) -> tuple[FollowedUp, tuple[Compariso
 
     """
     done, job, suite = FollowedUp(), tonight.job, tonight.suite
-    if suite.compare_minutes is None:
+    minutes = suite.compare_minutes or suite.remeasure_minutes
+    if minutes is None:
         return done, ()
     results = [one for one in _read_finished(tonight, Purpose.COMPARISON) if one.suite == suite.name]
-    for experiment in suite.experiments:
-        first, last = experiment.releases[0], experiment.releases[-1]
-        if first == last or experiment.sentinel_every_nights:
-            continue
+    for experiment, first, last, is_new in _choose_pairs(tonight):
         if any(_compares(one, experiment, first, last) for one in results):
             continue
-        left_s = suite.compare_minutes * 60 - sum(map(_spent_s, results))
+        left_s = minutes * 60 - sum(map(_spent_s, results))
         trial_s = tonight.trial_s(experiment)
         baseline, candidate = (
             take_side(job.catalog, suite, experiment.name, one) for one in (first, last)
@@ -133,7 +138,7 @@ def compare_releases(tonight: CurrentNight) -> tuple[FollowedUp, tuple[Compariso
             purpose=Purpose.COMPARISON,
             suite=suite.name,
             baseline=baseline,
-            candidate=candidate,
+            candidate=replace(candidate, label=f"{last} (new)") if is_new else candidate,
             # So that the order of turns differs from night to night, and a resumed night keeps its own.
             seed=crc32(tonight.night.id.encode()),
         )
@@ -148,6 +153,38 @@ def compare_releases(tonight: CurrentNight) -> tuple[FollowedUp, tuple[Compariso
         if result := done.attempt(what, command, left_s, trial_s, measure, fewest_blocks=1):
             results.append(result)
     return done, tuple(results)
+
+
+def _choose_pairs(tonight: CurrentNight) -> Iterator[tuple[Experiment, str, str, bool]]:
+    """Yield experiments with two releases to compare, and whether the second is new: those come first.
+
+    New is what no night before this one measured, if it is the last of its line that nights know.
+    """
+    job, suite = tonight.job, tonight.suite
+    before = [one for one in read_nights(job.paths) if one.started_at < tonight.night.started_at]
+    before = [one for one in before if one.suite == suite.name]
+    had = {one.version for night in before for one in night.trials}
+    for experiment in suite.experiments:
+        if experiment.sentinel_every_nights:
+            continue
+        releases = job.catalog.releases(experiment.system)
+        known = [one for one in releases if one.version in had]
+        for name, version in find_new(tonight.night.trials, before):
+            if name == experiment.name:
+                new = job.catalog.find_release(experiment.system, version)
+                older = [one for one in known if one.line == new.line]
+                if older and max(one.ordinal for one in older) < new.ordinal:
+                    previous = max(
+                        (one for one in releases if one.line == new.line and one.ordinal < new.ordinal),
+                        key=lambda one: one.ordinal,
+                    )
+                    yield experiment, previous.version, version, True
+    if suite.compare_minutes is None:
+        return
+    for experiment in suite.experiments:
+        versions = experiment.versions
+        if len(versions) > 1 and not experiment.sentinel_every_nights:
+            yield experiment, versions[0], versions[-1], False
 
 
 def _compare_releases(
@@ -260,7 +297,7 @@ def bisect(suspects: Sequence[SuspectedChange], tonight: CurrentNight) -> Follow
     records = {one.id: one for one in read_bisections(job.paths)}
     for question in choose_traceable(suspects):
         experiment = find_experiment_of(job.catalog, suite, question.key)
-        if experiment is None or not _has_gap(question):
+        if experiment is None or not _has_gap(question, job.catalog.releases(question.key.system)):
             continue
         known = [one for one in records.values() if traces(one, question, experiment.name)]
         if any(is_final(one) or (one.found and one.started_at >= since) for one in known):
@@ -270,8 +307,12 @@ def bisect(suspects: Sequence[SuspectedChange], tonight: CurrentNight) -> Follow
             suite=suite,
             experiment=experiment,
             measure=begun.measure if begun else question.measures[0],
-            first=question.baseline.version,
-            last=question.candidate.version,
+            releases=releases_between(
+                job.catalog.releases(experiment.system),
+                experiment.system,
+                question.baseline.version,
+                question.candidate.version,
+            ),
         )
         spent = (one.minutes for one in records.values() if one != begun and one.updated_at >= since)
         left_s = (suite.bisect_minutes - sum(spent)) * 60
@@ -288,10 +329,9 @@ def bisect(suspects: Sequence[SuspectedChange], tonight: CurrentNight) -> Follow
     return done
 
 
-def _has_gap(question: RemeasurementQuestion) -> bool:
+def _has_gap(question: RemeasurementQuestion, known: Sequence[Release]) -> bool:
     """Return whether releases of the line lie between the two that were compared."""
     ends = question.baseline, question.candidate
-    known = (release for release in registry.load(question.key.system).releases())
     return any(
         release.line == question.key.line and ends[0].ordinal < release.ordinal < ends[1].ordinal
         for release in known

@@ -15,7 +15,6 @@ from perf.jobs.measuring import Job, describe, keep, open_job
 from perf.local.problems import suggest
 from perf.model.design import Suite
 from perf.model.errors import MeasureError, UsageError
-from perf.systems import registry
 
 NOT_MEASURED = MeasureError.exit_code
 _LEGEND = "known n: n completed trials count; #n: the n-th to be measured; ·: not asked for"
@@ -132,7 +131,7 @@ def read_grid(
         raise UsageError(f"suite {suite.name} has sentinels only; name another one with --suite")
     deployments = [catalog.resolve(suite, find_experiment(suite, name)) for name in chosen]
     known = {
-        name: registry.load(name).releases()
+        name: catalog.releases(name)
         for name in dict.fromkeys(each.experiment.system for each in deployments)
     }
     return Grid(rows=choose_rows(deployments, known, releases), repeat=repeat)

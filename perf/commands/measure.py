@@ -72,7 +72,7 @@ def measure(
 def _say_plan(catalog: Catalog, suite: Suite, command: str) -> str:
     """Return what a night of a suite measures, how long that takes, and the command that starts it."""
     each = [catalog.resolve(suite, one) for one in suite.experiments]
-    needed_s = sum(planned_s(one) * len(one.experiment.releases) for one in each)
-    trials = [f"  {one.name} at {', '.join(one.releases)}" for one in suite.experiments]
+    needed_s = sum(planned_s(one) * len(one.experiment.versions) for one in each)
+    trials = [f"  {one.name} at {', '.join(one.versions)}" for one in suite.experiments]
     said = f"nothing was started; `{command}` measures, in about {format_duration(needed_s)}:"
     return "\n".join((said, *trials))

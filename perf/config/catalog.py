@@ -2,20 +2,21 @@
 
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from pydantic import TypeAdapter, ValidationError
 
 from perf.config.checks.files import ConfigFile, Entries, HasName
 from perf.config.checks.reports import check_report
 from perf.config.checks.rules import check_detection, check_triage
+from perf.config.checks.sources import check_source
 from perf.config.checks.suites import check_suite
 from perf.config.checks.systems import check_system_config
 from perf.config.checks.testbeds import (
@@ -24,6 +25,7 @@ from perf.config.checks.testbeds import (
     check_topology,
 )
 from perf.config.checks.workloads import check_workload
+from perf.config.selectors import in_order, resolve_suite
 from perf.config.variants import split_variants
 from perf.local.document import YamlDocument, read_document
 from perf.local.problems import describe, suggest
@@ -31,16 +33,23 @@ from perf.model.design import Deployment, Experiment, Suite, SystemConfig, Testb
 from perf.model.errors import ConfigError, UsageError
 from perf.model.identity import named
 from perf.model.references import Reference, Report, figures_of
-from perf.model.results import SeriesKey
+from perf.model.results import Release, SeriesKey
 from perf.model.rules import Detection, Triage, TriageEntry
+from perf.model.scalars import is_version
 from perf.model.scaling import scale_down, unscaled_name
+from perf.model.sources import BuildSource
+from perf.releases.artifacts import HasReleases, choose_release
+from perf.releases.asking import Found
 from perf.systems import registry
 
 T = TypeVar("T")
 N = TypeVar("N", bound=HasName)
 
 TRIAGE_FILE = "triage.yaml"
-_KINDS = (Detection, Report, Suite, SystemConfig, Testbed, Topology, Triage, Workload)
+_KINDS: tuple[Any, ...] = (
+    *(BuildSource, Detection, Report, Suite, SystemConfig),
+    *(Testbed, Topology, Triage, Workload),
+)
 _ADAPTERS: Mapping[Any, TypeAdapter[Any]] = {kind: TypeAdapter(kind) for kind in _KINDS}
 
 
@@ -49,7 +58,9 @@ class Catalog:
     """A whole configuration that fits together. `systems` is by system, then by config name.
 
     `workload_files` has the file of each workload, without its ending: that of a variant has the name
-    of another.
+    of another. `found` is what the sources have offered; suites list the versions that their selectors
+    choose among all that is known, and `selectors` has the rules as they are written, by suite and
+    experiment.
     """
 
     topologies: Mapping[str, Topology]
@@ -61,6 +72,45 @@ class Catalog:
     triage: tuple[TriageEntry, ...] = ()
     reports: tuple[Report, ...] = ()
     workload_files: Mapping[str, str] = field(default_factory=dict)
+    sources: Mapping[str, BuildSource] = field(default_factory=dict)
+    found: Found = field(default_factory=Found)
+    selectors: Mapping[tuple[str, str], tuple[str, ...]] = field(default_factory=dict)
+    root: Path = Path("configs")
+
+    def releases(self, system: str) -> tuple[Release, ...]:
+        """Return the releases of a system that the package knows, then those that sources offered.
+
+        Raises:
+            UsageError: there is no such system, or its driver is not installed.
+
+        """
+        return known_releases(registry.load(system), self.found)
+
+    def find_release(self, system: str, version: str) -> Release:
+        """Return a system's release of this version.
+
+        Raises:
+            UsageError: there is none; the message names the nearest.
+
+        """
+        return choose_release(system, version, self.releases(system))
+
+    def ruled_systems(self, suite: Suite) -> frozenset[str]:
+        """Return the systems of which a suite chooses releases by a rule, not by their versions."""
+        return frozenset(
+            one.system
+            for one in suite.experiments
+            if not all(map(is_version, self.selectors.get((suite.name, one.name), ())))
+        )
+
+    def newest(self, system: str, versions: Collection[str]) -> str:
+        """Return the last of some versions of a system, by line and place.
+
+        Raises:
+            UsageError: there is no such release.
+
+        """
+        return in_order(self.find_release(system, one) for one in versions)[-1].version
 
     @property
     def references(self) -> tuple[Reference, ...]:
@@ -132,8 +182,17 @@ def default_root() -> Path:
     return here if here.is_dir() else Path(str(files("perf") / "configs"))
 
 
-def load_catalog(root: Path) -> Catalog:
+def known_releases(system: HasReleases, found: Found) -> tuple[Release, ...]:
+    """Return the releases that a system knows, then those of it that sources offered."""
+    known = system.releases()
+    offered = (one.release for one in found.builds if one.release.system == system.name)
+    return (*known, *(one for one in offered if one not in known))
+
+
+def load_catalog(root: Path, found: Found | None = None) -> Catalog:
     """Read and check all configuration files below `root`.
+
+    `found` is what sources have offered so far: selectors choose among that, too.
 
     Raises:
         ConfigError: something is wrong; carries every problem of every file.
@@ -142,6 +201,8 @@ def load_catalog(root: Path) -> Catalog:
     if not root.is_dir():
         raise ConfigError([f"{root}: no such directory; give the one that holds suites/ and the rest"])
     problems: list[str] = list(_stray_files(root))
+    found = found or Found()
+    known = _known_releases(found)
     entries = Entries(
         topologies=_read_folder(Topology, root / "topologies", problems),
         testbeds=_read_folder(Testbed, root / "testbeds", problems),
@@ -152,8 +213,14 @@ def load_catalog(root: Path) -> Catalog:
         },
         suites=_read_folder(Suite, root / "suites", problems),
         known_systems=registry.names(),
-        known_releases=_known_releases(),
+        known_releases={
+            system: {one.version: one.line for one in releases} for system, releases in known.items()
+        },
     )
+    written = entries.suites
+    resolved = {name: resolve_suite(entry, known, problems) for name, entry in written.items()}
+    entries = replace(entries, suites=resolved)
+    sources = _read_sources(root / "sources", problems)
     detection = _read_entry(Detection, root / "detection.yaml", problems)
     problems += _check_all(entries)
     if detection is not None and detection.value is not None:
@@ -174,6 +241,10 @@ def load_catalog(root: Path) -> Catalog:
         workload_files=MappingProxyType(
             {name: entry.document.path.stem for name, entry in entries.workloads.items()}
         ),
+        sources=_values(sources),
+        found=found,
+        selectors=_rules_of(_values(written)),
+        root=root,
     )
 
 
@@ -184,6 +255,23 @@ def read_triage(path: Path, problems: list[str]) -> tuple[TriageEntry, ...]:
         return ()
     problems += check_triage(entry.top, entry.value)
     return entry.value.entries
+
+
+def _read_sources(folder: Path, problems: list[str]) -> Mapping[str, ConfigFile[BuildSource]]:
+    found: Mapping[str, ConfigFile[BuildSource]] = _read_folder(
+        cast("type[Any]", BuildSource), folder, problems
+    )
+    for source in found.values():
+        problems += check_source(source, registry.names())
+    return found
+
+
+def _rules_of(suites: Mapping[str, Suite]) -> Mapping[tuple[str, str], tuple[str, ...]]:
+    """Return what each experiment of each suite is written to measure."""
+    rules = {
+        (suite.name, one.name): one.releases for suite in suites.values() for one in suite.experiments
+    }
+    return MappingProxyType(rules)
 
 
 def _read_reports(folder: Path, problems: list[str], entries: Entries) -> tuple[Report, ...]:
@@ -210,12 +298,12 @@ def _check_all(entries: Entries) -> Iterator[str]:
         yield from check_suite(suite, entries)
 
 
-def _known_releases() -> dict[str, dict[str, str]]:
-    """Return each version's line, by system, where the driver is installed; judging needs none."""
+def _known_releases(found: Found) -> dict[str, tuple[Release, ...]]:
+    """Return the releases of each system whose driver is installed; judging needs none."""
     known = {}
     for name in registry.names():
         with suppress(UsageError):
-            known[name] = {each.version: each.line for each in registry.load(name).releases()}
+            known[name] = known_releases(registry.load(name), found)
     return known
 
 
@@ -224,13 +312,13 @@ def _stray_files(root: Path) -> Iterator[str]:
     read = {root / "detection.yaml", root / TRIAGE_FILE}
     for pattern in ("topologies/*.yaml", "testbeds/*.yaml", "workloads/*.yaml", "reference/*.yaml"):
         read.update(root.glob(pattern))
-    for pattern in ("systems/*/*.yaml", "suites/*.yaml"):
+    for pattern in ("systems/*/*.yaml", "suites/*.yaml", "sources/*.yaml"):
         read.update(root.glob(pattern))
     found = {path for ending in ("yaml", "yml") for path in root.rglob(f"*.{ending}")}
     for path in sorted(found - read):
         yield (
             f"{path}: nothing reads this file; put it into topologies/, testbeds/, workloads/, "
-            "systems/<system>/, suites/ or reference/, with the ending .yaml"
+            "systems/<system>/, suites/, sources/ or reference/, with the ending .yaml"
         )
 
 

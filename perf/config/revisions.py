@@ -24,6 +24,7 @@ from perf.local.children import environment
 from perf.local.document import count_items
 from perf.model.errors import ConfigError, MeasureError, UsageError
 from perf.model.shown import printable
+from perf.releases.asking import Found
 
 SHORT = 8
 """Digits of a commit hash as people see it."""
@@ -112,8 +113,12 @@ def find_span(repository: Path, base: str, head: str) -> RevisionRange:
     )
 
 
-def load_revisions(repository: Path, span: RevisionRange, folder: str) -> tuple[Catalog, Catalog]:
+def load_revisions(
+    repository: Path, span: RevisionRange, folder: str, found: Found | None = None
+) -> tuple[Catalog, Catalog]:
     """Read the configuration of both, at the merge base and at head, from a folder of the repository.
+
+    `found` is what sources of builds have offered so far.
 
     Raises:
         UsageError: a revision has no such folder.
@@ -127,7 +132,7 @@ def load_revisions(repository: Path, span: RevisionRange, folder: str) -> tuple[
     # Head first: its mistakes are those of whoever proposes it.
     for name, commit in (("head", span.head_tip), ("base", span.merge_base)):
         try:
-            catalogs.append(_load(repository, name, commit, _check_folder(folder)))
+            catalogs.append(_load(repository, name, commit, _check_folder(folder), found))
         except ConfigError as error:
             problems += error.problems
     if problems:
@@ -136,7 +141,9 @@ def load_revisions(repository: Path, span: RevisionRange, folder: str) -> tuple[
     return base, head
 
 
-def load_base_tip(repository: Path, span: RevisionRange, folder: str) -> Catalog:
+def load_base_tip(
+    repository: Path, span: RevisionRange, folder: str, found: Found | None = None
+) -> Catalog:
     """Read the configuration as base has it now: its testbeds and rules hold for what is proposed.
 
     The author of a head chooses its merge base, which may be an old commit with looser limits.
@@ -147,10 +154,10 @@ def load_base_tip(repository: Path, span: RevisionRange, folder: str) -> Catalog
         MeasureError: git fails.
 
     """
-    return _load(repository, "the tip of base", span.base_tip, _check_folder(folder))
+    return _load(repository, "the tip of base", span.base_tip, _check_folder(folder), found)
 
 
-def _load(repository: Path, name: str, commit: str, folder: str) -> Catalog:
+def _load(repository: Path, name: str, commit: str, folder: str, found: Found | None) -> Catalog:
     where = f"{name} {commit[:SHORT]}"
     blobs = _list_blobs(repository, commit, folder, where)
     if not blobs:
@@ -164,7 +171,7 @@ def _load(repository: Path, name: str, commit: str, folder: str) -> Catalog:
         _write(repository, blobs, tree)
         _check_content(tree / folder, where)
         try:
-            return load_catalog(tree / folder)
+            return load_catalog(tree / folder, found)
         except ConfigError as error:
             shown = [problem.replace(f"{tree}{os.sep}", "") for problem in error.problems]
             raise ConfigError([f"at {where}: {problem}" for problem in shown]) from error

@@ -11,15 +11,17 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from perf.config.variants import KEY
-from perf.model import access, design, records, references, rules
+from perf.model import access, design, records, references, rules, sources
 from perf.model.design import Suite, SystemConfig, Testbed, Topology, Workload
 from perf.model.references import Report
 from perf.model.rules import Detection, Triage
+from perf.model.sources import BuildSource
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
-_TYPES: tuple[tuple[str, type], ...] = (
+_TYPES: tuple[tuple[str, Any], ...] = (
     ("detection", Detection),
     ("reference", Report),
+    ("source", BuildSource),
     ("suite", Suite),
     ("system-config", SystemConfig),
     ("testbed", Testbed),
@@ -36,6 +38,9 @@ _VARIANTS = {
 }
 
 
+_SOURCE = "Where builds of a system come from; `kind` says how it is asked."
+
+
 def schema_texts() -> Mapping[str, str]:
     """Return each schema's text by file name; the same on every call and machine."""
     texts, meanings = {}, dict(_read_meanings())
@@ -43,6 +48,7 @@ def schema_texts() -> Mapping[str, str]:
         adapter: TypeAdapter[Any] = TypeAdapter(kind)
         schema = {"$schema": _DIALECT, **adapter.json_schema()}
         _explain(schema, meanings)
+        schema.setdefault("description", _SOURCE)
         if kind is Workload:
             schema["properties"][KEY] = _VARIANTS
         texts[f"{name}.schema.json"] = json.dumps(schema, indent=2, sort_keys=True) + "\n"
@@ -54,7 +60,7 @@ def _read_meanings() -> Iterator[tuple[tuple[str, str], str]]:
 
     Read from the source: pydantic could do so as well, but would at every start of every command.
     """
-    for module in (access, design, records, references, rules):
+    for module in (access, design, records, references, rules, sources):
         for node in ast.parse(inspect.getsource(module)).body:
             if isinstance(node, ast.ClassDef):
                 for line, text in pairwise(node.body):
@@ -72,7 +78,7 @@ def _explain(schema: dict[str, Any], meanings: Mapping[tuple[str, str], str]) ->
     """Add the meaning of each key to a schema and to the types that it defines."""
     for kind in (schema, *schema.get("$defs", {}).values()):
         for key, one in kind.get("properties", {}).items():
-            if said := meanings.get((kind["title"], key)):
+            if said := meanings.get((kind["title"], key)) or meanings.get(("_Named", key)):
                 one["description"] = said
 
 

@@ -274,7 +274,7 @@ def choose_rows(
     rows = []
     for deployment in deployments:
         all_of_it = known[deployment.experiment.system]
-        listed = (each for each in all_of_it if each.version in deployment.experiment.releases)
+        listed = (each for each in all_of_it if each.version in deployment.experiment.versions)
         texts = wanted or tuple(dict.fromkeys(each.line for each in listed))
         chosen = {release for text in texts for release in _read(text, all_of_it)}
         by_line: dict[str, list[Release]] = {}

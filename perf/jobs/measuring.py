@@ -1,10 +1,14 @@
 """What each measuring command works with, and the one way in which a trial is ordered and reported."""
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Container, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from queue import Empty, SimpleQueue
+from threading import Thread
+from typing import TypeAlias
 
 from perf.config.catalog import Catalog, default_root, find_experiment, load_catalog
 from perf.history.place import start_of_ids
@@ -14,14 +18,21 @@ from perf.jobs.holding import hold, renew_lease
 from perf.local.paths import DataPaths
 from perf.local.progress import Progress
 from perf.model.design import Deployment, Suite
-from perf.model.errors import HostUnfit
+from perf.model.errors import HostUnfit, KnickpointError, ReleaseError
 from perf.model.metrics import RESPONSE_TIME, THROUGHPUT
 from perf.model.results import Artifact, Purpose, Release, Source, Trial, TrialId, TrialStatus
+from perf.model.shown import list_some
 from perf.releases import artifacts as releases
+from perf.releases.artifacts import HasReleases
+from perf.releases.asking import pin, read_found, refresh
+from perf.releases.building import origin_of
+from perf.releases.origin import Origin
 from perf.systems import registry
 from perf.trial.harness import Order, run_trial
 
 _LOG_LINES = 12
+_AT_ONCE = 4
+"""Releases that are fetched at a time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +41,9 @@ class Fetched:
 
     release: Release
     artifact: Artifact
+
+
+FetchedAll: TypeAlias = Mapping[tuple[str, str], Fetched | KnickpointError]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,15 +57,72 @@ class Job:
     def fetch(self, system_name: str, version: str) -> Fetched:
         """Fetch what a system installs at a release.
 
+        What it was when it was fetched first, in this data directory, it must be ever after.
+
         Raises:
-            ReleaseError: the release could be fetched from nowhere.
+            ReleaseError: the release could be fetched from nowhere, or is not what it was.
             UsageError: the release is unknown.
 
         """
         system = registry.load(system_name)
-        release = releases.find_release(system, version)
-        artifact = releases.fetch(system, release, report=self.progress.report)
+        release = self.catalog.find_release(system_name, version)
+        build = self._find_build(system, release)
+        artifact = releases.fetch(system, release, build=build, report=self.progress.report)
+        if artifact.source not in (Source.PATH, Source.BUILTIN):
+            key = f"{system_name} {version} {artifact.source}"
+            expected = pin(self.paths.found_releases, key, artifact.sha256)
+            if artifact.sha256 != expected:
+                raise ReleaseError(
+                    f"{key} is not what it was when it was first fetched here: its files had the"
+                    f" checksum {expected}, and have {artifact.sha256}; find out who changed a release."
+                    f" To accept it, remove the checksum from {self.paths.found_releases}"
+                )
         return Fetched(release=release, artifact=artifact)
+
+    def fetch_all(self, wanted: Iterable[tuple[str, str]]) -> "FetchedAll":
+        """Fetch several releases, by system and version, some at a time; none stops another.
+
+        Returns each with what was fetched, or with why it could not be.
+        """
+        waiting: SimpleQueue[tuple[str, str]] = SimpleQueue()
+        asked = tuple(dict.fromkeys(wanted))
+        done: dict[tuple[str, str], Fetched | KnickpointError] = {}
+        for one in asked:
+            waiting.put(one)
+
+        def work() -> None:
+            with suppress(Empty):
+                while True:
+                    one = waiting.get_nowait()
+                    try:
+                        done[one] = self.fetch(*one)
+                    except KnickpointError as error:
+                        done[one] = error
+                    except Exception as error:  # noqa: BLE001  raised where it is asked for
+                        unexpected[one] = error
+
+        unexpected: dict[tuple[str, str], Exception] = {}
+        # Ctrl-C ends a download at once: nobody waits for these threads.
+        workers = [Thread(target=work, daemon=True) for _ in range(min(_AT_ONCE, len(asked)))]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
+        for error in unexpected.values():
+            raise error
+        return done
+
+    def _find_build(self, system: HasReleases, release: Release) -> Origin | None:
+        """Return where a source has a release, unless its system knows a checked place by itself."""
+        offered = self.catalog.found.of(release.system, release.version)
+        if offered is None:
+            return None
+        if release in system.releases():
+            with suppress(ReleaseError):
+                system.origins(release)
+                return None
+        source = self.catalog.sources.get(offered.source)
+        return origin_of(offered, source, self.catalog.root.parent)
 
     def measure(self, order: Order) -> Trial:
         """Measure a trial and tell how it ended; the caller holds the testbed (`hold`).
@@ -77,9 +148,35 @@ def open_job(data: Path, configs: Path | None) -> Job:
 
     Raises:
         ConfigError: the configuration is wrong.
+        InputError: what the sources of builds have offered cannot be read.
 
     """
-    return Job(load_catalog(configs or default_root()), DataPaths(data), Progress())
+    paths = DataPaths(data)
+    found = read_found(paths.found_releases)
+    return Job(load_catalog(configs or default_root(), found), paths, Progress())
+
+
+def ask_sources(job: Job, systems: Container[str]) -> Job:
+    """Ask the sources of some systems for builds; return the job that knows them, too.
+
+    Raises:
+        ConfigError: the configuration is wrong with what was found.
+        InputError: what the sources offered before cannot be read.
+
+    """
+    catalog = job.catalog
+    sources = [one for one in catalog.sources.values() if one.system in systems]
+    if not sources:
+        return job
+    known = {one.system: registry.load(one.system).releases() for one in sources}
+    job.progress.report(f"asking {', '.join(one.name for one in sources)} for new releases")
+    refreshed = refresh(
+        job.paths.found_releases, sources, catalog.root.parent, known, job.progress.report
+    )
+    if refreshed.new:
+        names = [f"{one.release.system} {one.release.version}" for one in refreshed.new]
+        job.progress.report(f"found: {', '.join(list_some(names, 10))}")
+    return replace(job, catalog=load_catalog(catalog.root, refreshed.found))
 
 
 def keep(job: Job) -> Appended:

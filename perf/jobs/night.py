@@ -9,8 +9,9 @@ several labs share a history, the lab is part of the night's id.
 """
 
 import statistics
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -20,34 +21,48 @@ from perf.config.catalog import Catalog
 from perf.history import bundle
 from perf.jobs.feasible import check_load_time, planned_s
 from perf.jobs.holding import hold
-from perf.jobs.measuring import Job, order_point
+from perf.jobs.measuring import Fetched, FetchedAll, Job, explain, order_point
 from perf.jobs.plans import contents, is_done, next_id, no_plan, read_plan
 from perf.local import durable
 from perf.local.paths import DataPaths
 from perf.model.design import Deployment, Suite
-from perf.model.errors import BundleError, UsageError
+from perf.model.errors import BundleError, ReleaseError, UsageError
 from perf.model.identity import content_hash
-from perf.model.nights import Night, PlannedTrial, is_ahead
-from perf.model.results import Trial, TrialId
+from perf.model.nights import Chosen, Night, PlannedTrial, is_ahead
+from perf.model.results import Artifact, Source, Trial, TrialId
 from perf.model.shown import list_some
 from perf.systems import registry
+from perf.trial.harness import Order, seal_unfetched
 from perf.trial.preflight import check_ahead
 
 RESUMABLE_FOR = timedelta(hours=20)
 _NIGHT = TypeAdapter(Night)
 
 
-def measure_night(job: Job, suite: Suite, *, is_to_be_reported: bool = False) -> tuple[Trial, ...]:
+def fetch_suite(job: Job, suite: Suite) -> FetchedAll:
+    """Fetch what a night of the suite installs, before hosts are held for it."""
+    return job.fetch_all((one.system, version) for one in suite.experiments for version in one.versions)
+
+
+def measure_night(
+    job: Job, suite: Suite, fetched: FetchedAll | None = None, *, is_to_be_reported: bool = False
+) -> tuple[Trial, ...]:
     """Measure what is missing of the suite's night; give all of the night's trials.
 
-    A night that is to be reported stays unfinished, and is resumed, until `finish_night`.
+    `fetched` is what `fetch_suite` gave. A release that could not be fetched costs its own trials: they
+    failed. A night that is to be reported stays unfinished, and is resumed, until `finish_night`.
 
     Raises:
         MeasureError: another process measures here, or the hosts cannot carry any trial.
-        ReleaseError: a release could be fetched from nowhere.
-        UsageError: what is to be stored, or a counted phase, can never be done within its time limit.
+        ReleaseError: no release of the night could be fetched.
+        UsageError: what is to be stored, or a counted phase, can never be done within its time limit,
+            or no rule of the suite chose a release.
 
     """
+    if not any(one.versions for one in suite.experiments):
+        raise UsageError(
+            f"suite {suite.name} chooses no release; ask the sources: knickpoint releases --refresh"
+        )
     deployments = {one.name: job.catalog.resolve(suite, one) for one in suite.experiments}
     for deployment in deployments.values():
         check_load_time(deployment)
@@ -55,7 +70,9 @@ def measure_night(job: Job, suite: Suite, *, is_to_be_reported: bool = False) ->
     with hold(job.paths, progress, [testbed], f"the trials of suite {suite.name}"):
         # Before the night is planned and anything is downloaded. Each trial checks again.
         for deployment in deployments.values():
-            check_ahead(deployment, registry.load(deployment.experiment.system), job.paths.run)
+            system, listed = deployment.experiment.system, deployment.experiment.versions
+            releases = [job.catalog.find_release(system, version) for version in listed]
+            check_ahead(deployment, registry.load(system), releases, job.paths.run)
         night, is_resumed = open_night(
             job.paths, job.catalog, suite, datetime.now(UTC), is_to_be_reported=is_to_be_reported
         )
@@ -63,24 +80,44 @@ def measure_night(job: Job, suite: Suite, *, is_to_be_reported: bool = False) ->
         done = total - len(missing)
         how = f"resumed, {done} of {total} trials are done" if is_resumed else "new"
         progress.heading(f"night {night.id} of suite {night.suite}: {total} trials ({how})")
-        # Everything is fetched before anything is measured: a night must not stop half-way because an
-        # archive is out of reach, and no download runs beside a measurement.
-        orders = [
-            order_point(
-                one.id,
-                night.id,
-                deployments[one.experiment],
-                job.fetch(deployments[one.experiment].experiment.system, one.version),
-            )
-            for one in missing
-        ]
+        orders = _order_all(job, night.id, missing, deployments, fetched or {})
         for place, order in enumerate(orders):
             left = [one.deployment for one in orders[place:]]
             progress.expect(_expected_s(_read_finished(night, job.paths), left))
             what = f"{order.deployment.experiment.name} at {order.release.version}"
-            progress.heading(f"trial {done + place + 1} of {total}: {what}")
+            progress.heading(f"trial {total - len(left) + 1} of {total}: {what}")
             job.measure(order)
         return tuple(_read_finished(night, job.paths))
+
+
+def _order_all(
+    job: Job,
+    night: str,
+    missing: Sequence[PlannedTrial],
+    deployments: Mapping[str, Deployment],
+    fetched: FetchedAll,
+) -> list[Order]:
+    """Return the orders of the trials whose releases could be fetched; the others have failed.
+
+    Everything is fetched before anything is measured: no download runs beside a measurement.
+    """
+    wanted = {one: (deployments[one.experiment].experiment.system, one.version) for one in missing}
+    known = {**fetched, **job.fetch_all(key for key in wanted.values() if key not in fetched)}
+    orders, unfetched = [], []
+    for one, key in wanted.items():
+        found = known[key]
+        if isinstance(found, Fetched):
+            orders.append(order_point(one.id, night, deployments[one.experiment], found))
+        else:
+            nothing = Artifact(source=Source.ARCHIVE, sha256="")
+            lost = Fetched(release=job.catalog.find_release(*key), artifact=nothing)
+            order = order_point(one.id, night, deployments[one.experiment], lost)
+            unfetched.append((order, str(found)))
+    if unfetched and not orders:
+        raise ReleaseError("\n".join(dict.fromkeys(why for _, why in unfetched)))
+    for order, why in unfetched:
+        job.progress.report(explain(seal_unfetched(order, why, job.paths), job.paths))
+    return orders
 
 
 def _expected_s(finished: Iterable[Trial], left: list[Deployment]) -> float:
@@ -115,7 +152,6 @@ def open_night(
         UsageError: a night has begun later than `now`.
 
     """
-    plan = plan_hash(catalog, suite)
     nights = read_nights(paths)
     if ahead := [night.id for night in nights if is_ahead(night.started_at, now)]:
         raise UsageError(
@@ -124,27 +160,54 @@ def open_night(
             "set it. If it was wrong then, move their plans and bundles away, and make the history new "
             "without them: knickpoint history rebuild --drop-lost"
         )
-    if nights:
-        last = nights[-1]
-        is_same = last.suite == suite.name and last.plan_sha256 == plan
-        is_open = find_missing(last, paths) or (is_to_be_reported and _untold(paths, last.id).exists())
-        if is_same and now - last.started_at < RESUMABLE_FOR and is_open:
-            if is_to_be_reported:
-                durable.atomic_write(_untold(paths, last.id), b"")
-            return last, True
+    if last := _find_open(paths, catalog, suite, now, is_to_be_reported=is_to_be_reported):
+        if is_to_be_reported:
+            durable.atomic_write(_untold(paths, last.id), b"")
+        return last, True
     night_id = next_id(paths, "", now, paths.nights.glob("*.json"))
     night = Night(
         id=night_id,
         suite=suite.name,
-        plan_sha256=plan,
+        plan_sha256=plan_hash(catalog, suite),
         started_at=now,
-        trials=_plan_trials(suite, night_id, sum(night.suite == suite.name for night in nights)),
+        trials=_plan_trials(suite, night_id, [night for night in nights if night.suite == suite.name]),
+        chosen=tuple(
+            Chosen(
+                experiment=one.name,
+                rules=catalog.selectors.get((suite.name, one.name), one.releases),
+                versions=one.versions,
+            )
+            for one in suite.experiments
+        ),
     )
     if is_to_be_reported:
         # First, so that no plan is without it. A mark without a plan means nothing.
         durable.atomic_write(_untold(paths, night_id), b"")
     durable.atomic_write(paths.nights / f"{night_id}.json", _NIGHT.dump_json(night, indent=1))
     return night, False
+
+
+def will_resume(job: Job, suite: Suite) -> bool:
+    """Return whether a night of this suite that is to be reported would be resumed now.
+
+    Raises:
+        BundleError: a night's file is not one.
+
+    """
+    now = datetime.now(UTC)
+    return _find_open(job.paths, job.catalog, suite, now, is_to_be_reported=True) is not None
+
+
+def _find_open(
+    paths: DataPaths, catalog: Catalog, suite: Suite, now: datetime, *, is_to_be_reported: bool
+) -> Night | None:
+    nights = read_nights(paths)
+    if not nights:
+        return None
+    last = nights[-1]
+    is_same = last.suite == suite.name and last.plan_sha256 == plan_hash(catalog, suite)
+    is_open = find_missing(last, paths) or (is_to_be_reported and _untold(paths, last.id).exists())
+    return last if is_same and now - last.started_at < RESUMABLE_FOR and is_open else None
 
 
 def finish_night(paths: DataPaths, night_id: str) -> None:
@@ -188,21 +251,37 @@ def plan_hash(catalog: Catalog, suite: Suite) -> str:
     return content_hash((suite, tuple(parts)))
 
 
-def _plan_trials(suite: Suite, night: str, nights_before: int) -> tuple[PlannedTrial, ...]:
-    # Every other night runs the releases the other way round, so that a release's place in the
-    # night (a warmer host, a fuller disk) is not mistaken for the release.
-    order = -1 if nights_before % 2 else 1
-    pairs = [
-        (experiment.name, version)
-        for experiment in suite.experiments
-        if nights_before % (experiment.sentinel_every_nights or 1) == 0
-        for version in experiment.releases[::order]
-    ]
+def find_new(night: Sequence[PlannedTrial], before: Iterable[Night]) -> tuple[tuple[str, str], ...]:
+    """Return which experiment and version of a night no night before it had, where there was one.
+
+    A release that was there in the first night of an experiment is no news.
+    """
+    had: dict[str, set[str]] = {}
+    for known in before:
+        for one in known.trials:
+            had.setdefault(one.experiment, set()).add(one.version)
     return tuple(
-        PlannedTrial(
-            id=TrialId(f"{night}.{place:02d}.{experiment}.{version}"),
-            experiment=experiment,
-            version=version,
+        dict.fromkeys(
+            (one.experiment, one.version)
+            for one in night
+            if one.version not in had.get(one.experiment, {one.version})
         )
-        for place, (experiment, version) in enumerate(pairs, start=1)
+    )
+
+
+def _plan_trials(suite: Suite, night: str, before: Sequence[Night]) -> tuple[PlannedTrial, ...]:
+    # Every other night runs the releases the other way round, so that a release's place in the
+    # night (a warmer host, a fuller disk) is not mistaken for the release. What is new comes first.
+    order = -1 if len(before) % 2 else 1
+    planned = [
+        PlannedTrial(id="-", experiment=experiment.name, version=version)
+        for experiment in suite.experiments
+        if len(before) % (experiment.sentinel_every_nights or 1) == 0
+        for version in experiment.versions[::order]
+    ]
+    new = set(find_new(planned, before))
+    planned.sort(key=lambda one: (one.experiment, one.version) not in new)
+    return tuple(
+        replace(one, id=TrialId(f"{night}.{place:02d}.{one.experiment}.{one.version}"))
+        for place, one in enumerate(planned, start=1)
     )

@@ -44,6 +44,11 @@ class DataPaths:
         return self.data / "readings.json"
 
     @property
+    def found_releases(self) -> Path:
+        """What the sources of builds have offered, and the checksums of what was fetched of it."""
+        return self.data / "releases.json"
+
+    @property
     def site(self) -> Path:
         """The static site."""
         return self.data / "site"

@@ -23,10 +23,11 @@ from perf.model.scalars import (
     Positive,
     PositiveFloat,
     Price,
+    Selector,
     SettingName,
     Share,
     Text,
-    Version,
+    is_version,
 )
 
 EngineName: TypeAlias = Literal["python", "native"]
@@ -490,10 +491,15 @@ class Experiment:
     """Shape of the cluster."""
     workload: Name
     """What clients do."""
-    releases: Annotated[tuple[Version, ...], MinLen(1)]
-    """Versions to measure."""
+    releases: Annotated[tuple[Selector, ...], MinLen(1)]
+    """Versions to measure, or rules that choose them, for example `5.0: newest 2`."""
     sentinel_every_nights: Positive | None = None
     """Makes it a sentinel, measured on every n-th night."""
+
+    @property
+    def versions(self) -> tuple[str, ...]:
+        """Return the versions to measure, without the rules that chose nothing."""
+        return tuple(one for one in self.releases if is_version(one))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

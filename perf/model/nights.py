@@ -21,6 +21,16 @@ class PlannedTrial:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Chosen:
+    """What the rules of an experiment chose on a night."""
+
+    __pydantic_config__ = STRICT
+    experiment: str
+    rules: tuple[str, ...]
+    versions: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Night:
     """The plan of one night. `plan_sha256` is of the suite with all that it names, resolved."""
 
@@ -30,6 +40,7 @@ class Night:
     plan_sha256: str
     started_at: AwareDatetime
     trials: tuple[PlannedTrial, ...]
+    chosen: tuple[Chosen, ...] = ()
 
 
 def is_ahead(moment: datetime, now: datetime) -> bool:

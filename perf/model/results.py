@@ -49,6 +49,8 @@ class Source(StrEnum):
     ARCHIVE = "archive"
     MAVEN = "maven"
     PATH = "path"
+    BUILD = "build"
+    """What a source of builds offered: an archive of one's own CI, a commit."""
     BUILTIN = "builtin"
 
 

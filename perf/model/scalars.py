@@ -1,5 +1,6 @@
 """The plain values of configuration files, each with the bounds that every file keeps to."""
 
+import re
 from typing import Annotated, Literal, TypeAlias
 
 from annotated_types import Ge, Gt, Le, MinLen
@@ -12,9 +13,26 @@ SAFE_ID = r"[A-Za-z0-9][A-Za-z0-9._+@-]{0,199}"
 SafeId: TypeAlias = Annotated[str, StringConstraints(pattern=f"^{SAFE_ID}$")]
 """Names files and directories."""
 Name: TypeAlias = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$")]
-Version: TypeAlias = Annotated[
-    str, StringConstraints(pattern=r"^[0-9]+(\.[0-9A-Za-z]+)*(-[0-9A-Za-z]+)*$")
+VERSION = r"[0-9]+(\.[0-9A-Za-z]+)*(-[0-9A-Za-z]+)*"
+
+
+def is_version(text: str) -> bool:
+    """Return whether a selector of releases names one of them."""
+    return re.fullmatch(VERSION, text) is not None
+
+
+Version: TypeAlias = Annotated[str, StringConstraints(pattern=f"^{VERSION}$")]
+_NEWEST = "newest( [1-9][0-9]{0,2})?"
+_LINE = r"[0-9]+(\.[0-9]+)*"
+Selector: TypeAlias = Annotated[
+    str,
+    StringConstraints(
+        pattern=f"^({VERSION}|(({_LINE}|previous line): )?{_NEWEST}|{_LINE}: each minor"
+        f"|[<>]=?{VERSION}( [<>]=?{VERSION})?|pinned \\[{VERSION}(, ?{VERSION})*\\]"
+        f"|commits: {_NEWEST}( per day)?)$"
+    ),
 ]
+"""Which releases are measured; `perf.config.selectors` says what each form means."""
 Text: TypeAlias = Annotated[str, MinLen(1)]
 AbsolutePath: TypeAlias = Annotated[str, StringConstraints(pattern=r"^/")]
 Positive: TypeAlias = Annotated[int, Gt(0)]

@@ -15,7 +15,7 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -64,28 +64,44 @@ def _say_nothing(_: str) -> None:
 
 
 def find_release(system: HasReleases, version: str) -> Release:
-    """Return a system's release of this version.
+    """Return the release of this version that a system knows by itself.
 
     Raises:
         UsageError: there is none; the message names the nearest.
 
     """
-    known = {release.version: release for release in system.releases()}
+    return choose_release(system.name, version, system.releases())
+
+
+def choose_release(system: str, version: str, releases: Iterable[Release]) -> Release:
+    """Return the one of a system's releases that has this version.
+
+    Raises:
+        UsageError: there is none; the message names the nearest.
+
+    """
+    known = {release.version: release for release in releases}
     if version in known:
         return known[version]
     near = difflib.get_close_matches(version, known, n=3, cutoff=0.4)
     hint = f"did you mean {' or '.join(near)}?" if near else "it is not like any known release."
     raise UsageError(
-        f"{system.name} has no release {version!r}; {hint} See: knickpoint releases {system.name}"
+        f"{system} has no release {version!r}; {hint} See: knickpoint releases {system}. To ask for new"
+        " ones: knickpoint releases --refresh"
     )
 
 
 def fetch(
-    system: HasReleases, release: Release, *, report: Callable[[str], None] = _say_nothing
+    system: HasReleases,
+    release: Release,
+    *,
+    build: Origin | None = None,
+    report: Callable[[str], None] = _say_nothing,
 ) -> Artifact:
     """Return the release's artifact: a verified copy in the cache, or the first origin that has it.
 
-    A local copy that `copy_variable` names is the only origin. `report` hears of progress.
+    A local copy that `copy_variable` names is the only origin, else the `build` that a source offered.
+    `report` hears of progress.
 
     Raises:
         ReleaseError: no origin has it, what an origin gave does not match its checksum, or the cache
@@ -95,7 +111,10 @@ def fetch(
     variable = copy_variable(release)
     own = os.environ.get(variable)
     # A local copy is asked for first: a system may know no origin that fits this machine.
-    origins = (Origin(source=Source.PATH, location=own),) if own else system.origins(release)
+    if own:
+        origins: tuple[Origin, ...] = (Origin(source=Source.PATH, location=own),)
+    else:
+        origins = (build,) if build else system.origins(release)
     if any(origin.source is Source.BUILTIN for origin in origins):
         return Artifact(source=Source.BUILTIN, sha256="")
     name_a_copy = (
@@ -183,7 +202,9 @@ def _fetch_first(wanted: _Wanted, origins: Sequence[Origin]) -> Artifact:
 
 
 def _bring(wanted: _Wanted, origin: Origin, fresh: Path) -> None:
-    if origin.source is Source.MAVEN:
+    if origin.bring:
+        origin.bring(fresh, wanted.report)
+    elif origin.source is Source.MAVEN:
         wanted.report(f"{wanted.label}: fetching its libraries with Maven (may take a minute)")
         if not _pinned(origin):
             wanted.report(f"{wanted.label}: not pinned: trusting Maven's own checksums")

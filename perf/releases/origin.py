@@ -1,6 +1,8 @@
 """Where an artifact can be fetched from."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 from perf.model.results import Source
 
@@ -11,10 +13,12 @@ class Origin:
 
     ARCHIVE: `location` is a URL, `checksum` a URL of its published digest or the digest itself; or,
     where there is a `signer`, the URL of the detached OpenPGP signature by the key of that fingerprint.
-    MAVEN: `location` is group:artifact:version. BUILTIN: nothing to fetch.
+    MAVEN: `location` is group:artifact:version. BUILD: `bring` puts its files into a directory, and
+    tells its second argument how far it is. BUILTIN: nothing to fetch.
     """
 
     source: Source
     location: str
     checksum: str = ""
     signer: str = ""
+    bring: Callable[[Path, Callable[[str], None]], None] | None = None

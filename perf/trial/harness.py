@@ -156,6 +156,17 @@ def run_trial(order: Order, system: System, paths: DataPaths, progress: Progress
     return trial
 
 
+def seal_unfetched(order: Order, why: str, paths: DataPaths) -> Trial:
+    """Seal the bundle of a trial whose release could not be had: it failed, and nothing was begun."""
+    staged = bundle.stage(paths, order.trial)
+    bundle.write_settings(staged, order.deployment)
+    draft = Draft()
+    draft.record(TrialStatus.FAILED, "fetch-failed", why)
+    trial = _trial(order, draft, datetime.now(UTC), 0.0)
+    bundle.seal(staged, trial, draft.findings.outcome.intervals)
+    return trial
+
+
 def _report(failure: StepFailed) -> str:
     """Return what failed where, with the last error of the database's log if it has one."""
     error = find_error(failure.log_tail)

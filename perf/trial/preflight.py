@@ -19,8 +19,7 @@ from perf.load.programs import check_engines
 from perf.local.progress import Progress
 from perf.model.design import Deployment, Needs
 from perf.model.errors import HostUnfit, StepFailed
-from perf.model.results import Fact, Reason
-from perf.releases.artifacts import find_release
+from perf.model.results import Fact, Reason, Release
 from perf.systems.contract import Cluster, Node, System, name_profile
 from perf.systems.credentials import prove_access
 from perf.trial.client_access import prove_on_clients
@@ -37,8 +36,10 @@ def end_leftovers(cluster: Cluster, progress: Progress) -> None:
         leftovers.end_leftovers(remote, base, cluster.testbed.limits.stop_s, progress)
 
 
-def check_ahead(deployment: Deployment, system: System, run_dir: Path) -> None:
-    """Insist on what all trials of a deployment will insist on, at any release; change nothing.
+def check_ahead(
+    deployment: Deployment, system: System, releases: Iterable[Release], run_dir: Path
+) -> None:
+    """Insist on what all trials of a deployment will insist on, at these releases; change nothing.
 
     Raises:
         AccessError: as `check_access`.
@@ -49,8 +50,7 @@ def check_ahead(deployment: Deployment, system: System, run_dir: Path) -> None:
     placed = place_hosts(deployment, run_dir)
     check_access(deployment, placed.clients)
     check_fitness(deployment, system, placed.nodes, placed.clients)
-    found = (find_release(system, version) for version in deployment.experiment.releases)
-    for profile in sorted({name_profile(system, release) for release in found}):
+    for profile in sorted({name_profile(system, release) for release in releases}):
         check_readiness(deployment, profile, run_dir)
 
 

@@ -45,6 +45,7 @@ from perf.local.progress import Progress
 from perf.model.errors import BundleError, HistoryError, InputError, UsageError
 from perf.model.results import TURNS
 from perf.model.shown import format_duration, printable
+from perf.releases.asking import read_found
 from reports.commands.options import site_url_option
 from reports.pull_requests.comment import render_comment
 from reports.wording.summary import headline
@@ -120,8 +121,8 @@ def candidate(
     Interrupted, the same command goes on from there. Exit codes: 0 nothing regressed, 1 regressed,
     2 wrong usage, or a configuration is wrong at a revision, 3 something could not be measured.
     """  # noqa: D301  \b is click's mark for "do not re-wrap"
-    span, before, found = _compare_revisions(base, head, configs, testbed, suites)
-    plan = plan_candidate(found, span, before.testbed(testbed), release)
+    span, before, found = _compare_revisions(base, head, configs, testbed, suites=suites, data=data)
+    plan = plan_candidate(found, span, before, testbed, release)
     allowed = share_out(plan, before.detection, trials, minutes)
     for line in describe_plan(plan, allowed, testbed):
         click.echo(line)
@@ -148,14 +149,22 @@ def candidate(
 
 
 def _compare_revisions(
-    base: str, head: str, configs: str, testbed: str, suites: tuple[str, ...]
+    base: str,
+    head: str,
+    configs: str,
+    testbed: str,
+    *,
+    suites: tuple[str, ...],
+    data: Path,
 ) -> tuple[RevisionRange, Catalog, ConfigDifference]:
     """Return the revisions, the configuration at base, and what differs.
 
-    Testbeds and rules are those of base's tip: a change must not loosen those that judge it, nor choose
-    an older commit that had looser ones. A head that base contains is refused: that nothing differs
-    would look like a success.
+    Testbeds, rules and sources of builds are those of base's tip: a change must not loosen those that
+    judge it, nor choose an older commit that had looser ones, nor name a program that the lab runs.
+    What sources have offered so far is in `data`. A head that base contains is refused: that nothing
+    differs would look like a success.
     """
+    offered = read_found(DataPaths(data).found_releases)
     repository = find_repository(Path())
     span = find_span(repository, base, head)
     if span.merge_base == span.head_tip:
@@ -163,10 +172,16 @@ def _compare_revisions(
             f"{span.head} is contained in {span.base}: there is nothing new to measure; --head names"
             " the commit that is to go there"
         )
-    before, after = load_revisions(repository, span, configs)
+    before, after = load_revisions(repository, span, configs, offered)
     found = compare_catalogs(before, after, testbed=testbed, suites=suites)
-    today = load_base_tip(repository, span, configs)
-    rules = replace(before, testbeds=today.testbeds, detection=today.detection)
+    today = load_base_tip(repository, span, configs, offered)
+    rules = replace(
+        before,
+        testbeds=today.testbeds,
+        detection=today.detection,
+        sources=today.sources,
+        root=repository / configs,
+    )
     return span, rules, found
 
 

@@ -15,8 +15,8 @@ from analysis.orchestration.follow_up import CurrentNight, FollowedUp, bisect, c
 from perf.commands.options import configs_option, data_option
 from perf.history.store import open_history, replace_damaged
 from perf.jobs.holding import hold
-from perf.jobs.measuring import Job, describe, keep, open_job
-from perf.jobs.night import finish_night, measure_night, read_nights
+from perf.jobs.measuring import FetchedAll, Job, ask_sources, describe, keep, open_job
+from perf.jobs.night import fetch_suite, finish_night, measure_night, read_nights, will_resume
 from perf.model.design import Suite
 from perf.model.errors import DamagedHistory
 from perf.model.results import Trial, TrialStatus
@@ -39,9 +39,13 @@ NOT_MEASURED = 3
 def nightly(suite_name: str, data: Path, configs: Path | None, site_url: str) -> None:
     """Measure, append, judge and report: the whole job.
 
+    Where the suite chooses releases by a rule, as `5.0: newest`, the sources under configs/sources/ are
+    asked first. A release that no night had before is measured first.
+
     \b
     compare_minutes     so long the night measures the first and the last release of each experiment
-                        interleaved; nights before it count as well, so that each night says more.
+                        interleaved; nights before it count as well, so that each night says more. A
+                        release that is new is compared with the one before it, first of all.
     remeasure_minutes   so long the night measures its suspected changes again before it
                         reports them: the releases on both sides, interleaved on the same hosts,
                         the most relevant change first. That confirms a change, or rules it out.
@@ -58,7 +62,7 @@ def nightly(suite_name: str, data: Path, configs: Path | None, site_url: str) ->
     night failed or was invalid, a bundle was refused, or a change could not be measured again.
     """  # noqa: D301  \b is click's mark for "do not re-wrap"
     job = open_job(data, configs)
-    catalog, paths, suite = job.catalog, job.paths, job.catalog.suite(suite_name)
+    paths, suite = job.paths, job.catalog.suite(suite_name)
     # What cannot be used must be known before an hour of measuring, not after it.
     try:
         with open_history(paths.history):
@@ -67,16 +71,19 @@ def nightly(suite_name: str, data: Path, configs: Path | None, site_url: str) ->
         replace_damaged(paths, damaged, job.progress.report)
     read_results(paths)
     check_target(paths.site)
+    if not will_resume(job, suite):
+        job = ask_sources(job, job.catalog.ruled_systems(suite))
+        suite = job.catalog.suite(suite_name)
     bad: dict[str, None] = {}
-    testbed = catalog.testbed(suite.testbed)
+    fetched = fetch_suite(job, suite)
+    testbed = job.catalog.testbed(suite.testbed)
     # From the first trial until all is reported: nobody else measures beside a report, which takes all
     # cores, nor takes a night that is just being reported for one to be resumed.
     with hold(paths, job.progress, [testbed], f"the nightly of suite {suite_name}"):
-        done = _measure(job, suite, bad)
-        judged, trials = done.judged, done.trials
-        judgement = judged.judgement
+        done = _measure(job, suite, fetched, bad)
+        judged = done.judged
         index = write_report(
-            paths, catalog, datetime.now(UTC), judged=judged, summarizes=True, site_url=site_url
+            paths, job.catalog, datetime.now(UTC), judged=judged, summarizes=True, site_url=site_url
         )
         _report(done)
         click.echo(f"Site:    {index}")
@@ -84,9 +91,9 @@ def nightly(suite_name: str, data: Path, configs: Path | None, site_url: str) ->
             click.echo(f"A bundle was refused: {problem}", err=True)
         finish_night(paths, done.night)
     context = click.get_current_context()
-    if judgement.outcome is Outcome.REGRESSED:
+    if judged.judgement.outcome is Outcome.REGRESSED:
         context.exit(REGRESSION_FOUND)
-    is_unmeasured = any(trial.status is not TrialStatus.COMPLETED for trial in trials)
+    is_unmeasured = any(trial.status is not TrialStatus.COMPLETED for trial in done.trials)
     if is_unmeasured or bad or any(followed.failed for _, followed in done.follow_ups):
         context.exit(NOT_MEASURED)
 
@@ -102,12 +109,12 @@ class _Night:
     follow_ups: tuple[tuple[str, FollowedUp], ...]
 
 
-def _measure(job: Job, suite: Suite, bad: dict[str, None]) -> _Night:
+def _measure(job: Job, suite: Suite, fetched: FetchedAll, bad: dict[str, None]) -> _Night:
     """Measure the night, compare its releases and follow up what it found.
 
     It is judged again only where something was measured since.
     """
-    trials = measure_night(job, suite, is_to_be_reported=True)
+    trials = measure_night(job, suite, fetched, is_to_be_reported=True)
     night = read_nights(job.paths)[-1]
     tonight = CurrentNight(job=job, suite=suite, night=night, trials=trials)
     releases, compared = compare_releases(tonight)

@@ -1,12 +1,12 @@
 """What a suite's schema cannot see: names of other files, room on the testbed, warm-ups, sentinels."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import suppress
 
 from perf.config.checks.files import ConfigFile, Entries, find_dangling, find_repeated
 from perf.load.programs import can_offer, native_systems
-from perf.local.problems import Place, suggest, suggest_few
+from perf.local.problems import Place, suggest
 from perf.model.design import DEFAULT_ENGINE, Experiment, Suite, Testbed, Topology, Workload
 from perf.model.errors import UsageError
 from perf.model.scaling import scale_down
@@ -32,7 +32,6 @@ def check_suite(entry: ConfigFile[Suite], entries: Entries) -> Iterator[str]:
     for index, experiment in enumerate(experiments):
         here = at / "experiments" / index
         yield from _check_names(here, experiment, entries)
-        yield from _check_releases(here, experiment, entries.known_releases)
         topology = entries.topologies.get(experiment.topology)
         if not (testbed and testbed.value and topology and topology.value):
             continue
@@ -131,23 +130,6 @@ def _check_engine(
         )
 
 
-def _check_releases(
-    at: Place, experiment: Experiment, known_releases: Mapping[str, Mapping[str, str]]
-) -> Iterator[str]:
-    """Find releases that are listed twice, then those that the system does not have."""
-    system, releases = experiment.system, experiment.releases
-    for index, release in enumerate(releases):
-        if release in releases[:index]:
-            yield (at / "releases" / index).say("for the second time; list each release once")
-    known = known_releases.get(system)
-    if known is None:
-        return
-    for index, release in enumerate(releases):
-        if release not in known:
-            hint = suggest_few(release, known, f"see `knickpoint releases {system}`")
-            yield (at / "releases" / index).say(f"and {system} has no such release; {hint}")
-
-
 def _check_sentinels(at: Place, suite: Suite, entries: Entries) -> Iterator[str]:
     """Find a suite of sentinels only, and a sentinel that would be a point of a judged series."""
     sentinels = [
@@ -193,4 +175,4 @@ def _place(experiment: Experiment) -> tuple[str, ...]:
 def _lines(experiment: Experiment, entries: Entries) -> set[str]:
     """Return the lines of the releases; a release of unknown line is one by itself."""
     known = entries.known_releases.get(experiment.system, {})
-    return {known.get(version, version) for version in experiment.releases}
+    return {known.get(version, version) for version in experiment.versions}

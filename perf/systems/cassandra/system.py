@@ -29,9 +29,11 @@ from perf.hosts.remote import (
 from perf.model.access import Access
 from perf.model.errors import ConfigError, NotReady
 from perf.model.results import Fact, Release, Source
+from perf.model.sources import DEV
 from perf.releases import java
 from perf.releases.artifacts import SUMS
 from perf.releases.origin import Origin
+from perf.releases.versions import place_version
 from perf.systems.cassandra.access import FAST_ACCOUNT, access_settings
 from perf.systems.contract import (
     COMPACTION_PENDING_TASKS,
@@ -77,24 +79,29 @@ class Cassandra(Product):
 
     def releases(self) -> tuple[Release, ...]:
         """Return the releases of the packaged catalog."""
-        return tuple(
-            Release(
-                system=self.name,
-                version=entry["version"],
-                line=line,
-                ordinal=ordinal,
-                released_at=entry.get("released_at"),
-            )
-            for line, entries in read_data(__package__, "releases.yaml").items()
-            for ordinal, entry in enumerate(entries)
-        )
+        found = []
+        for line, entries in read_data(__package__, "releases.yaml").items():
+            for entry in entries:
+                version = entry["version"]
+                _, ordinal = place_version(version) or (line, 0)
+                found.append(
+                    Release(
+                        system=self.name,
+                        version=version,
+                        line=line,
+                        ordinal=ordinal,
+                        released_at=entry.get("released_at"),
+                    )
+                )
+        return tuple(found)
 
     def origins(self, release: Release) -> tuple[Origin, ...]:
         """Return the official archive, then the release's set of libraries on Maven."""
         version = release.version
         archive = f"{_ARCHIVE}/{version}/apache-cassandra-{version}-bin.tar.gz"
-        digest = read_data(__package__, "releases.yaml")[release.line][release.ordinal].get(
-            "libraries_sha256", ""
+        packaged = read_data(__package__, "releases.yaml").get(release.line, ())
+        digest = next(
+            (one.get("libraries_sha256", "") for one in packaged if one["version"] == version), ""
         )
         coordinate = f"org.apache.cassandra:cassandra-all:{version}"
         return (
@@ -216,7 +223,11 @@ def render_config(node: Node, cluster: Cluster) -> str:
 
     """
     base: Settings = YAML(typ="safe", pure=True).load(_read_data("cassandra.yaml"))
-    sync = "commitlog_sync_period_in_ms" if cluster.release.line == "4.0" else "commitlog_sync_period"
+    sync = (
+        "commitlog_sync_period_in_ms"
+        if rules_of(cluster.release.line) == "4.0"
+        else "commitlog_sync_period"
+    )
     base[sync] = 10_000 if sync.endswith("_ms") else "10000ms"
     settings = base | dict(cluster.config.settings)
     own = _own_settings(node, cluster, int(str(settings["num_tokens"])))
@@ -233,9 +244,15 @@ def render_config(node: Node, cluster: Cluster) -> str:
     return text.getvalue()
 
 
+def rules_of(line: str) -> str:
+    """Return the line by whose rules a release is started: `5.0` for `5.0-dev`, else the newest."""
+    line = line.removesuffix(DEV).removesuffix("-")
+    return line if line in _JAVA_MAJOR else max(_JAVA_MAJOR)
+
+
 def _refuse_layout(cluster: Cluster) -> None:
     """Refuse a compaction that came with a later line, before a server is started for it."""
-    first, line = cql_layout.needs_line(cluster.config.layout), cluster.release.line
+    first, line = cql_layout.needs_line(cluster.config.layout), rules_of(cluster.release.line)
     if first is not None and tuple(map(int, line.split("."))) < tuple(map(int, first.split("."))):
         problem = (
             f"system cassandra, config {cluster.config.name}, layout.compaction: is "
@@ -318,7 +335,7 @@ def _put_release(node: Node, cluster: Cluster) -> str:
 
 def _put_java(node: Node, cluster: Cluster) -> str:
     """Return the path of a fitting `java` on the node's host."""
-    majors = (_JAVA_MAJOR[cluster.release.line],)
+    majors = (_JAVA_MAJOR[rules_of(cluster.release.line)],)
     if found := java.search(node.remote, majors):
         return found.path
     fetched = java.fetch(majors, _say_nothing)

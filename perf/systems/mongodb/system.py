@@ -5,6 +5,7 @@ The client side is in `perf.systems.mongodb.client`, what only sharded clusters 
 higher priority, so it is the same host from trial to trial. Journalling is the server's default.
 """
 
+import math
 import platform
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -22,6 +23,7 @@ from perf.model.access import Access
 from perf.model.design import Topology
 from perf.model.errors import ConfigError, NotReady, ReleaseError, StepFailed
 from perf.model.results import Release, Source
+from perf.model.sources import DEV
 from perf.releases.artifacts import copy_variable
 from perf.releases.origin import Origin
 from perf.systems.contract import (
@@ -114,7 +116,8 @@ class MongoDB(ServerProcess):
 
     def tuning(self, release: Release) -> str:
         """Return the tuning profile of server hosts: 8.0 turned the advice on huge pages round."""
-        major = int(release.version.partition(".")[0])
+        # Builds of commits are newer than any release.
+        major = math.inf if release.line.endswith(DEV) else int(release.version.partition(".")[0])
         return "mongodb-thp-on" if major >= _FIRST_WITH_HUGE_PAGES else "mongodb-thp-off"
 
     def parts(self, topology: Topology) -> tuple[tuple[ServerPart, ...], ...]:

@@ -113,7 +113,8 @@ class ScyllaDB(Product):
             ReleaseError: the name of the archive, which holds a build, or its checksum is not known.
 
         """
-        known = read_data(__package__, "releases.yaml")[release.line][release.ordinal] or {}
+        packaged = read_data(__package__, "releases.yaml").get(release.line, {})
+        known = packaged.get(release.ordinal) or {}
         processor = platform.machine()
         digest = known.get("sha256", {}).get(processor)
         if digest is None:

@@ -9,7 +9,7 @@ from analysis.bisecting.bisection import Culprit
 from analysis.bisecting.description import describe_bisection
 from analysis.bisecting.record import BisectionRecord
 from analysis.comparing.blocks import Measure
-from analysis.orchestration.bisecting import BisectionQuestion, run_bisection
+from analysis.orchestration.bisecting import BisectionQuestion, releases_between, run_bisection
 from analysis.orchestration.comparing import Budget
 from perf.config.catalog import Catalog, find_experiment
 from perf.jobs.measuring import Job
@@ -46,8 +46,9 @@ class Lab:
             suite=suite,
             experiment=find_experiment(suite, "fake-blink"),
             measure=THROUGHPUT,
-            first=version(first),
-            last=version(last),
+            releases=releases_between(
+                self.catalog.releases("fake"), "fake", version(first), version(last)
+            ),
         )
         return run_bisection(Job(self.catalog, self.paths, Progress(self.said)), question, budget)
 

@@ -19,6 +19,7 @@ from perf.local.paths import DataPaths
 from perf.model.errors import InputError, MeasureError, ReleaseError, UsageError
 from perf.model.results import Artifact, Release
 from perf.releases import artifacts as releases
+from perf.systems import registry
 from perf.systems.contract import System
 
 
@@ -219,4 +220,4 @@ def test_a_damaged_bisection_is_refused_with_what_to_do(lab: Lab) -> None:
 )
 def test_what_is_no_range_is_explained(first: str, last: str, said: str) -> None:
     with pytest.raises(UsageError, match=said):
-        releases_between("fake", first, last)
+        releases_between(registry.load("fake").releases(), "fake", first, last)

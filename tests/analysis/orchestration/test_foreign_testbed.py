@@ -31,7 +31,7 @@ def roots(tmp_path: Path) -> tuple[Path, Path]:
 
 def plan(roots: tuple[Path, Path]) -> CandidatePlan:
     base, head = map(load_catalog, roots)
-    return plan_candidate(compare_catalogs(base, head, testbed="loop"), SPAN, base.testbeds["loop"])
+    return plan_candidate(compare_catalogs(base, head, testbed="loop"), SPAN, base, "loop")
 
 
 def change(root: Path, old: str, new: str) -> None:
@@ -74,7 +74,7 @@ def test_a_testbed_renamed_on_the_way_is_still_that_of_base(roots: tuple[Path, P
     moved.write_text(moved.read_text().replace("name: loop", "name: other"))
     base, changed = map(load_catalog, roots)
     differing = compare_catalogs(base, changed, testbed="other")
-    found = plan_candidate(differing, SPAN, base.testbeds["loop"])
+    found = plan_candidate(differing, SPAN, base, "loop")
     assert {one.pairing.candidate.deployment.testbed for one in found.planned} <= {
         base.testbeds["loop"]
     }

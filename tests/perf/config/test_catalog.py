@@ -135,6 +135,7 @@ def test_every_file_names_the_schema_of_its_kind() -> None:
         "topologies": "topology",
         "testbeds": "testbed",
         "workloads": "workload",
+        "sources": "source",
         "suites": "suite",
         "reference": "reference",
     }
@@ -149,7 +150,9 @@ def test_every_file_names_the_schema_of_its_kind() -> None:
 def test_schemas_refuse_unknown_keys() -> None:
     for text in schema_texts().values():
         schema = json.loads(text)
-        assert schema["additionalProperties"] is False
+        kinds = [schema["$defs"][one["$ref"].split("/")[-1]] for one in schema.get("oneOf", ())]
+        for kind in kinds or [schema]:
+            assert kind["additionalProperties"] is False
 
 
 @pytest.mark.parametrize(

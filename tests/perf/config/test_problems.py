@@ -212,7 +212,7 @@ def test_problems_of_all_files_are_told_together(root: Path, edit: Edit) -> None
     assert str(caught.value) == (
         "7 problems in the configuration:\n"
         "  configs/suites/other.yml: nothing reads this file; put it into topologies/, testbeds/, "
-        "workloads/, systems/<system>/, suites/ or reference/, with the ending .yaml\n"
+        "workloads/, systems/<system>/, suites/, sources/ or reference/, with the ending .yaml\n"
         '  configs/topologies/pair.yaml:3: servers is "two", a text; write a whole number, without '
         "quotes or unit\n"
         "  configs/workloads/read.yaml:14: the key measurements[0].warmup is not known; write warmup_s "

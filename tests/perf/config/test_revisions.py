@@ -259,7 +259,7 @@ def test_an_interrupt_leaves_no_files(
 ) -> None:
     repository.branch("topic")
 
-    def interrupt(_: Path) -> Catalog:
+    def interrupt(*_: object) -> Catalog:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(revisions, "load_catalog", interrupt)

@@ -1,6 +1,7 @@
 """Whole nights that find something, and make sure before they tell. Only the trials are made up."""
 
 import html
+import json
 import re
 import shutil
 from collections import Counter
@@ -28,7 +29,7 @@ from perf.jobs.interleaving import RESULT
 from perf.jobs.night import read_nights
 from perf.local.paths import DataPaths
 from perf.local.progress import Progress
-from perf.model.errors import DamagedHistory, HostUnfit, InputError, UsageError
+from perf.model.errors import DamagedHistory, HostUnfit, InputError, ReleaseError, UsageError
 from perf.model.identity import named
 from perf.model.results import Purpose, Sample, Trial, TrialId, TrialStatus
 from perf.releases import artifacts as releases
@@ -411,3 +412,64 @@ def test_a_bisection_without_time_is_said_with_its_command(lab: Lab) -> None:
         "run: knickpoint bisect fake 1.0.0..1.0.2 --suite night --experiment blink" in reported.stdout
     )
     assert read_bisections(lab.paths) == ()
+
+
+def offer(lab: Lab, *builds: dict[str, str]) -> None:
+    """Let the suite choose by rule, and a source offer these builds."""
+    suite = lab.configs / "suites" / "night.yaml"
+    suite.write_text(suite.read_text().replace('["1.0.0", "1.0.2"]', '["1.0: newest 2"]'))
+    (lab.configs.parent / "offered").write_text("\n".join(map(json.dumps, builds)))
+    sources = lab.configs / "sources"
+    sources.mkdir(exist_ok=True)
+    (sources / "tool.yaml").write_text(
+        "name: tool\ndescription: For a test.\nsystem: fake\nkind: command\ncommand: [cat, offered]\n"
+    )
+
+
+def test_a_release_that_appears_is_measured_first_and_compared_with_the_one_before_it(
+    lab: Lab,
+) -> None:
+    lab.configure("compare_minutes: 20")
+    lab.by_night |= {"1.0.1": 1000.0, "1.0.2": 1000.0, "1.0.3": 800.0}
+    offer(lab)
+    first = lab.run()
+    assert first.exit_code == 0, first.output
+    offer(lab, {"version": "1.0.3"})
+    second = lab.run()
+    assert "found: fake 1.0.3" in second.stderr
+    night = read_nights(lab.paths)[-1]
+    assert [one.version for one in night.trials] == ["1.0.3", "1.0.2"]
+    assert night.chosen[0].rules == ("1.0: newest 2",)
+    compared = [(one.baseline.label, one.candidate.label) for one in read_results(lab.paths)]
+    assert compared == [("1.0.1", "1.0.2"), ("1.0.2", "1.0.3 (new)")]
+    assert read_results(lab.paths)[-1].outcome is Outcome.REGRESSED
+    (verdict,) = (line for line in second.stdout.splitlines() if line.startswith("Verdict:"))
+    assert "1.0.3 (new)" in verdict
+    # It is no news on the next night, which compares the ends, as ever.
+    third = lab.run()
+    assert "(new)" not in third.stdout
+    assert [one.version for one in read_nights(lab.paths)[-1].trials] == ["1.0.2", "1.0.3"]
+
+
+def test_a_release_that_cannot_be_fetched_costs_its_own_trials_and_nothing_else(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("KNICKPOINT_CACHE", str(tmp_path / "cache"))
+    lab.configure("")
+    lab.by_night["1.0.2"] = 1000.0
+    offer(lab, {"version": "1.0.4", "location": "http://127.0.0.1:1/fake.tar.gz"})
+    reported = lab.run()
+    assert reported.exit_code == 3, reported.output
+    trials = {one.version: one for one in read_nights(lab.paths)[-1].trials}
+    assert set(trials) == {"1.0.2", "1.0.4"}
+    failed, _ = bundle.read(lab.paths.trials / trials["1.0.4"].id)
+    assert failed.status is TrialStatus.FAILED
+    assert [reason.kind for reason in failed.reasons] == ["fetch-failed"]
+    assert "127.0.0.1:1" in failed.reasons[0].text
+    measured, _ = bundle.read(lab.paths.trials / trials["1.0.2"].id)
+    assert measured.status is TrialStatus.COMPLETED
+    assert "1 of 2 trials could not be measured" in reported.stderr
+    # A night of which nothing can be fetched measures nothing.
+    suite = lab.configs / "suites" / "night.yaml"
+    suite.write_text(suite.read_text().replace("newest 2", "newest"))
+    assert isinstance(lab.run().exception, ReleaseError)
