@@ -6,14 +6,23 @@ points are higher, so no tail can fool it; dependence would.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 from scipy.special import ndtr, stdtr, stdtrit
 
-from analysis.detection.noise import Values, degrees_of_freedom, variance_of_mean
+from analysis.detection.noise import Values, degrees_of_freedom, trimming_factor, variance_of_mean
 
+_NEWEST = 20
+"""Differences that say how the newest level scatters."""
+_SCATTERS = 1.7
+"""Times the variance: of 20 differences, less is chance."""
+_STRETCH = 12
+_CALM_SHARE = 0.8
+_WANDERS = 1.6
+"""Times the variance of a difference of means."""
 _EXACT_BELOW = 9
 """From so many points on the normal approximation of the rank test is close enough."""
 
@@ -73,6 +82,42 @@ class PreparedSequence:
         variance = variance_of_mean(len(few) - 1, self.persistence)
         error = self.deviation * math.sqrt(variance + variance_of_mean(len(many), self.persistence))
         return rest / error if error else math.inf
+
+    def outdoes_newest_scatter(self, start: int, at: int, end: int, p_value: float) -> bool:
+        """Return whether a step is large even for how the newest points up to `end` scatter.
+
+        That is told by the differences of neighbours, but for the one across `at`. A level that
+        scatters more than those before it has no say in the deviation of the series for long.
+        """
+        first = max(0, end - _NEWEST - 2)
+        is_within = np.arange(first + 1, end) != at
+        steps = np.diff(self.clipped[first:end])[is_within][-_NEWEST:]
+        if len(steps) < 2 or not self.deviation:  # noqa: PLR2004  of one nothing is known
+            return True
+        ratio = float(np.square(steps).mean()) / 2 / (self.deviation**2 * (1 - self.persistence))
+        if ratio < _SCATTERS:
+            return True
+        asked = _quantile(degrees_of_freedom(len(steps)), p_value)
+        return abs(self.size(start, at, end)) / math.sqrt(ratio) >= asked
+
+    def wanders(self, steps: Sequence[int]) -> bool:
+        """Return whether the level moves elsewhere than at `steps`, more than noise makes means move.
+
+        Compared are the means of neighbouring stretches of twelve points; the largest fifth of their
+        differences is left out, since some have a step in them that is none of these.
+        """
+        first = np.arange(len(self.values) - 2 * _STRETCH + 1)
+        is_calm = np.ones(len(first), dtype=bool)
+        for at in steps:
+            is_calm[max(0, at - 2 * _STRETCH + 1) : at] = False
+        first = first[is_calm]
+        if len(first) < 2 * _STRETCH or not self.deviation:
+            return False
+        sums = self.sums
+        moved = sums[first + 2 * _STRETCH] - 2 * sums[first + _STRETCH] + sums[first]
+        kept = np.sort(np.square(moved / _STRETCH))[: int(_CALM_SHARE * len(first))]
+        expected = 2 * self.deviation**2 * variance_of_mean(_STRETCH, self.persistence)
+        return bool(kept.mean() > _WANDERS * trimming_factor(_CALM_SHARE) * expected)
 
     @property
     def freedom(self) -> float:

@@ -129,11 +129,11 @@ def _half_variance(differences: Values) -> float:
     distances = np.sort(np.abs(differences - np.median(differences)))
     kept = max(1, len(distances) - math.ceil(_TRIMMED_SHARE * len(distances)))
     squares = float(np.square(distances[:kept]).mean())
-    return squares / _trimming_factor(kept / len(distances)) / 2
+    return squares / trimming_factor(kept / len(distances)) / 2
 
 
 @cache
-def _trimming_factor(kept: float) -> float:
+def trimming_factor(kept: float) -> float:
     """Return the second moment of the middle `kept` share of a standard normal variable."""
     if kept >= 1:
         return 1.0

@@ -1,5 +1,6 @@
 """Ramps: slow movements that a search for steps would report as a staircase."""
 
+import math
 from collections.abc import Sequence
 from itertools import pairwise
 
@@ -11,6 +12,8 @@ from analysis.detection.noise import Values
 
 _LEAST_POINTS = 8
 """What gets from one level to the next in fewer points is a step."""
+_SLOW_POINTS = 12
+_REACH = 45
 _GRID = 20
 """Places tried for the beginning and for the end of a ramp."""
 _MOST_AT_ONCE = 2_000_000
@@ -51,6 +54,20 @@ def find_drifts(evidence: PreparedSequence, places: list[int]) -> tuple[Drift, .
     return tuple(drifts)
 
 
+def lead_over_ramp(evidence: PreparedSequence, start: int, at: int, end: int) -> float:
+    """Return by how much a step fits better than the best slow movement, in −2 log likelihoods.
+
+    Both are fitted to at most 45 points on each side; a movement of 12 points and more is slow.
+    """
+    low, high = max(start, at - _REACH), min(end, at + _REACH)
+    values = evidence.clipped[low:high]
+    variance = evidence.deviation**2 * (1 + evidence.persistence) / (1 - evidence.persistence)
+    if len(values) <= _SLOW_POINTS or variance == 0:
+        return math.inf
+    cost, *_ = _fit_ramp(values, (), variance, _SLOW_POINTS)
+    return cost - _cost(_centre(values, [at - low]), variance, _RAMP_COSTS)
+
+
 def subtract(values: Values, drifts: tuple[Drift, ...]) -> Values:
     """Return the values without their slow movements, at the level before the first."""
     flat = values.copy()
@@ -82,11 +99,13 @@ def _fit(evidence: PreparedSequence, bounds: list[int]) -> Drift | None:
     return Drift(first=start + low, last=start + high, before=before, after=before + slope)
 
 
-def _fit_ramp(values: Values, cuts: Sequence[int], variance: float) -> tuple[float, int, int, float]:
+def _fit_ramp(
+    values: Values, cuts: Sequence[int], variance: float, least: int = _LEAST_POINTS
+) -> tuple[float, int, int, float]:
     """Return the cost of the best ramp over a few levels, its first and last point, and its height."""
     count = len(values)
     ends = np.unique(np.linspace(0, count - 1, min(count, _GRID)).round().astype(int))
-    lows, highs = np.nonzero(ends[None, :] - ends[:, None] >= _LEAST_POINTS)
+    lows, highs = np.nonzero(ends[None, :] - ends[:, None] >= least)
     lows, highs = ends[lows], ends[highs]
     centred = _centre(values, cuts)
     moments, products = np.empty(len(lows)), np.empty(len(lows))

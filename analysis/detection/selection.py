@@ -1,17 +1,21 @@
 """Selection: which candidates are steps, where they lie best, and how sure that is."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import TypeAlias
 
 import numpy as np
 
 from analysis.detection.criteria import PreparedSequence, rank_p_value
 from analysis.detection.detection import Shift
 from analysis.detection.noise import Values, least_rank_p_value
+from analysis.detection.ramps import lead_over_ramp
 from perf.model.rules import Detection
 
+Step: TypeAlias = tuple[int, int, int]
+"""Where the level before it begins, its place, and where the level after it ends."""
 _EARLY_POINTS = 12
 """With so many points after it, a step that could not be confirmed never will be: it is dropped."""
 _SURE_P_VALUE = 1e-6
@@ -26,6 +30,8 @@ _ENDED_SHARE = 0.05
 _MANY_POINTS = 6
 _LEAST_REST = 2.7
 """A spike and two points by chance on its side make a step of three points; the two alone do not."""
+_CLEAR_LEAD = 5.0
+"""How much better a step must fit than a slow movement, in a series that has some."""
 _LOCATION_DROP = 6.0
 """−2 · ln 0.05: places that fit worse than the best by no more than this may be the true one."""
 
@@ -75,10 +81,12 @@ class Selection:
     def describe(self) -> tuple[Shift, ...]:
         """Describe where each step lies, how sure that is, and whether it is confirmed."""
         bounds = (0, *self.places, self.count)
-        return tuple(
-            self._describe(start, at, end)
-            for start, at, end in zip(bounds, bounds[1:], bounds[2:], strict=False)
-        )
+        steps = tuple(zip(bounds, bounds[1:], bounds[2:], strict=False))
+        is_sharp = cache(self._is_sharp)
+        return tuple(self._describe(step, steps, is_sharp) for step in steps)
+
+    def _is_sharp(self, step: Step) -> bool:
+        return lead_over_ramp(self.evidence, *step) > _CLEAR_LEAD
 
     def _select(self) -> None:
         """Drop what is too small, then the smallest of what the ranks refuse, until all is well."""
@@ -153,6 +161,15 @@ class Selection:
             return True
         return self.evidence.size_without_furthest(start, at, end) >= _LEAST_REST
 
+    def _is_clear(self, step: Step, steps: Sequence[Step], is_sharp: Callable[[Step], bool]) -> bool:
+        """Return whether it is more than newest points that scatter, or a level that wanders."""
+        evidence, at = self.evidence, step[1]
+        if not evidence.outdoes_newest_scatter(*step, self.settings.max_p_value):
+            return False
+        if not evidence.wanders([at]) or is_sharp(step):
+            return True
+        return not evidence.wanders([at, *(other[1] for other in steps if is_sharp(other))])
+
     def _passes_by_rank(self, start: int, at: int, end: int, asked: float) -> bool:
         p_value = self.evidence.rank(start, at, end)
         least = self._least_rank_p_value(start, at, end)
@@ -193,8 +210,9 @@ class Selection:
         contrast = sums[places] - sums[start] - (sums[end] - sums[start]) * before / count
         return first, contrast**2 * count / (before * (end - places))
 
-    def _describe(self, start: int, at: int, end: int) -> Shift:
+    def _describe(self, step: Step, steps: Sequence[Step], is_sharp: Callable[[Step], bool]) -> Shift:
         evidence, settings = self.evidence, self.settings
+        start, at, end = step
         p_value = by_size = self._p_value_by_size(start, at, end)
         # Where even complete separation says little, the size alone has carried the decision.
         if self._least_rank_p_value(start, at, end) <= settings.max_rank_p_value:
@@ -203,6 +221,7 @@ class Selection:
             min(at - start, end - at) >= settings.confirming_points
             and by_size <= settings.max_p_value
             and self._is_shared(start, at, end)
+            and self._is_clear(step, steps, is_sharp)
         )
         first, gains = self._gains(start, at, end)
         # Under dependence the sums of squares vary as much more as means do.

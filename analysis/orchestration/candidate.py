@@ -38,10 +38,11 @@ from perf.jobs.interleaving import (
     question_hash,
 )
 from perf.jobs.measuring import Job
-from perf.model.design import Deployment
+from perf.model.design import Deployment, Suite
 from perf.model.errors import KnickpointError, MeasureError, UsageError
 from perf.model.results import TURNS, Purpose
 from perf.model.rules import Detection
+from perf.model.sources import Build
 
 MOST_MEASURED = 90
 """Experiments of one candidate: what the file of its comparisons holds."""
@@ -127,6 +128,59 @@ def plan_candidate(
         total=found.total,
         notes=(*_note_merge_base(span), *_note_same(planned.values()), *found.notes),
     )
+
+
+def plan_builds(
+    catalog: Catalog, suites: Iterable[Suite], baseline: Build, head: Build
+) -> CandidatePlan:
+    """Plan a comparison of two builds in each experiment of the suites, configured alike; no sentinel.
+
+    Raises:
+        UsageError: an experiment measures another system, or there is none.
+
+    """
+    planned: dict[str, Planned] = {}
+    total = 0
+    for suite in suites:
+        for experiment in suite.experiments:
+            if experiment.sentinel_every_nights:
+                continue
+            if experiment.system != head.release.system:
+                raise UsageError(
+                    f"{experiment.name} of suite {suite.name} measures {experiment.system}, not"
+                    f" {head.release.system}; choose suites of one database with --suite"
+                )
+            total += 1
+            deployment = catalog.resolve(suite, experiment)
+            sides = (
+                Side(label=one.release.version, version=one.release.version, deployment=deployment)
+                for one in (baseline, head)
+            )
+            before, after = sides
+            one = Planned(
+                pairing=Pairing(
+                    purpose=Purpose.CANDIDATE, suite=suite.name, baseline=before, candidate=after
+                ),
+                knobs=(),
+                trial_s=planned_s(deployment),
+            )
+            same, also = hash_deployment(deployment), (suite.name, experiment.name)
+            known = planned.get(same)
+            planned[same] = replace(known, also=(*known.also, also)) if known else one
+    if not planned:
+        raise UsageError("there is no experiment to measure; name a suite that has one with --suite")
+    return CandidatePlan(
+        base=_name_build(baseline),
+        head=_name_build(head),
+        planned=tuple(planned.values()),
+        changes=(),
+        total=total,
+        notes=tuple(_note_same(planned.values())),
+    )
+
+
+def _name_build(build: Build) -> Revision:
+    return Revision(ref=build.release.version, sha=build.commit or build.checksum)
 
 
 def share_out(
@@ -308,6 +362,8 @@ class _CandidateRun:
                 for each in ((one.pairing.suite, _experiment(one.pairing)), *one.also):
                     self.unmeasured[each] = why
                 self.job.progress.report(f"{name} is {why}")
+                if not self.plan.changes:
+                    self.note(self.problems, f"{name} is {why}")
                 continue
             try:
                 self.results.append((one, self._answer(one.pairing, budget)))

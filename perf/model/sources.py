@@ -130,7 +130,8 @@ class Build:
     """A build that a source offered: its release, and where its files are.
 
     `location` is the path or the address of an archive, or a commit that `git` builds; without one, the
-    system knows where its releases lie. `checksum` is the SHA-256 of the archive, where it is known.
+    system knows where its releases lie. `checksum` is the SHA-256 of the archive, and `commit` what it
+    is a build of, where they are known.
     """
 
     __pydantic_config__ = STRICT
@@ -139,6 +140,7 @@ class Build:
     found_on: date
     location: str = ""
     checksum: str = ""
+    commit: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -261,7 +261,11 @@ def _of_offers(
     source: DirectorySource | GitSource | CommandSource, offers: Iterable[OfferedBuild], odd: list[str]
 ) -> Iterator[Build]:
     for offer in offers:
-        more = {"location": offer.location, "checksum": offer.sha256 or ""}
+        more = {
+            "location": offer.location,
+            "checksum": offer.sha256 or "",
+            "commit": offer.commit or "",
+        }
         if offer.commit and offer.time:
             moment = offer.time.astimezone(UTC)
             version = f"{moment:%Y%m%d.%H%M}.{offer.commit[:10]}"

@@ -1,21 +1,29 @@
 """Bring what a source of builds offered: unpack its archive, or build its commit."""
 
+import hashlib
+import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
 from perf.local.children import measured_environment, tie
-from perf.model.errors import ReleaseError
-from perf.model.results import Source
-from perf.model.sources import Build, BuildSource, GitSource
+from perf.model.errors import ReleaseError, UsageError
+from perf.model.results import Release, Source
+from perf.model.sources import DEV, Build, BuildSource, GitSource
 from perf.releases import downloads
-from perf.releases.asking import run_git
+from perf.releases.artifacts import choose_release
+from perf.releases.asking import Found, run_git
 from perf.releases.origin import Origin
 
 _TAIL_CHARACTERS = 2000
+_FEWEST = 7
+"""Characters of a commit that name it."""
+_GIVEN = "command-line"
+"""The source of what a command was given."""
 
 
 def origin_of(build: Build, source: BuildSource | None, root: Path) -> Origin | None:
@@ -42,6 +50,50 @@ def origin_of(build: Build, source: BuildSource | None, root: Path) -> Origin | 
         location=build.location,
         checksum=build.checksum,
         bring=partial(_unpack, build),
+    )
+
+
+def take_build(
+    found: Found,
+    releases: Iterable[Release],
+    system: str,
+    text: str,
+    *,
+    like: Release | None = None,
+    commit: str = "",
+) -> Build:
+    """Return what somebody names: a version, a commit that a source offered, or the path of an archive.
+
+    An archive is started by the rules of the line of `like`; it may be a build of a `commit`.
+
+    Raises:
+        UsageError: it is none of these.
+
+    """
+    today = datetime.now(UTC).date()
+    if offered := found.of(system, text):
+        return offered
+    of_commit = [one for one in found.builds if len(text) >= _FEWEST and one.commit.startswith(text)]
+    if len(of_commit) == 1:
+        return of_commit[0]
+    path = Path(text)
+    if not path.is_file():
+        release = choose_release(system, text, releases)
+        return Build(release=release, source=_GIVEN, found_on=today)
+    with path.open("rb") as opened:
+        digest = hashlib.file_digest(opened, "sha256").hexdigest()
+    if commit and not re.fullmatch("[0-9a-f]{7,64}", commit):
+        raise UsageError(f"--commit {commit!r} is no commit: give its hexadecimal name")
+    base = like.line.removesuffix(f"-{DEV}") if like and like.line != DEV else ""
+    name = f"0.build.{(commit or digest)[:10]}"
+    release = Release(system=system, version=name, line=f"{base}-{DEV}" if base else DEV, ordinal=0)
+    return Build(
+        release=release,
+        source=_GIVEN,
+        found_on=today,
+        location=str(path.resolve()),
+        checksum=digest,
+        commit=commit,
     )
 
 

@@ -1,7 +1,7 @@
 """The command of pull requests: what a change of configs/ does, measured side by side with its base."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from analysis.orchestration.candidate import (
     Allowance,
     CandidatePlan,
     Planned,
+    plan_builds,
     plan_candidate,
     record_candidate,
     run_candidate,
@@ -26,7 +27,7 @@ from analysis.orchestration.candidate import (
 )
 from analysis.orchestration.comparing import cut
 from perf.commands.options import data_option, spell_command
-from perf.config.catalog import Catalog
+from perf.config.catalog import Catalog, load_catalog
 from perf.config.difference import ConfigDifference, compare_catalogs
 from perf.config.revisions import (
     SHORT,
@@ -46,6 +47,7 @@ from perf.model.errors import BundleError, HistoryError, InputError, UsageError
 from perf.model.results import TURNS
 from perf.model.shown import format_duration, printable
 from perf.releases.asking import read_found
+from perf.releases.building import take_build
 from reports.commands.options import site_url_option
 from reports.pull_requests.comment import render_comment
 from reports.wording.summary import headline
@@ -54,13 +56,28 @@ _REGRESSION_FOUND, _NOT_MEASURED = 1, 3
 _MOST_SHOWN = 50
 """Changed settings of one experiment; those of a hostile one would fill the log of a job."""
 _OF_THE_PLACE = ("data", "output", "site_url")
+_ASKED = (
+    "give either --base and --head, two revisions of this repository, or --build and --against, two"
+    " builds of the database"
+)
+_USUAL = "quickstart"
 COMPARISON, COMMENT = "comparison.json", "comment.md"
 
 
 @click.command()
-@click.option("--base", required=True, metavar="REF", help="Where the change is to go: main.")
-@click.option("--head", required=True, metavar="REF", help="The change: a branch, a tag, a commit.")
-@click.option("--suite", "suites", multiple=True, help="Only this suite; repeatable.  [default: all]")
+@click.option("--base", metavar="REF", help="Where the change is to go: main.")
+@click.option("--head", metavar="REF", help="The change: a branch, a tag, a commit.")
+@click.option(
+    "--build", metavar="BUILD", help="Instead: a build of the database, an archive or a commit."
+)
+@click.option("--against", metavar="BUILD", help="What the build is compared with: a release, a build.")
+@click.option("--commit", metavar="SHA", help="The commit that an archive is a build of.")
+@click.option(
+    "--suite",
+    "suites",
+    multiple=True,
+    help="Only this; repeatable.  [default: all; of builds quickstart]",
+)
 @click.option("--testbed", default="local", show_default=True, help="Measure what runs on this one.")
 @click.option(
     "--release", default="", help="Measure this one.  [default: the newest an experiment lists]"
@@ -91,6 +108,9 @@ def candidate(
     *,
     base: str,
     head: str,
+    build: str,
+    against: str,
+    commit: str,
     suites: tuple[str, ...],
     testbed: str,
     release: str,
@@ -103,7 +123,7 @@ def candidate(
     configs: str,
     data: Path,
 ) -> None:
-    """Measure what a change under configs/ does.
+    """Measure what a change under configs/ does, or a build of the database.
 
     Reads the configuration at two revisions of this git repository, finds the experiments that
     measure something different, prints which and how long, and measures base and head interleaved.
@@ -112,6 +132,7 @@ def candidate(
     knickpoint candidate --base main --head my-branch --dry-run    what would be measured
     knickpoint candidate --base main --head my-branch              measure it
     knickpoint candidate --base main --head my-branch --attribute  and which knob did it
+    knickpoint candidate --build head.tar.gz --against 5.0.9       two builds, configured alike
 
     As on a pull request, base is where head parted from it (the merge base). The work tree is not
     touched, and only files are taken from the revisions, never code. A comment, a rename or another
@@ -121,8 +142,8 @@ def candidate(
     Interrupted, the same command goes on from there. Exit codes: 0 nothing regressed, 1 regressed,
     2 wrong usage, or a configuration is wrong at a revision, 3 something could not be measured.
     """  # noqa: D301  \b is click's mark for "do not re-wrap"
-    span, before, found = _compare_revisions(base, head, configs, testbed, suites=suites, data=data)
-    plan = plan_candidate(found, span, before, testbed, release)
+    given = _Given(base, head, build, against, commit, release)
+    plan, before, asked = _plan(given, configs, testbed, suites=suites, data=data)
     allowed = share_out(plan, before.detection, trials, minutes)
     for line in describe_plan(plan, allowed, testbed):
         click.echo(line)
@@ -130,16 +151,9 @@ def candidate(
         return
     context, target = click.get_current_context(), output or data / "candidate"
     save = partial(write_content, target, site_url=site_url)
-    run = partial(
-        run_candidate,
-        plan=plan,
-        allowed=allowed,
-        save=save,
-        attributes=attribute,
-        reported=_find_reported(target),
-        # Revisions by hash: branches move.
-        reproduce=spell_command(context, _OF_THE_PLACE, base=span.base_tip, head=span.head_tip),
-    )
+    spelled = spell_command(context, _OF_THE_PLACE, **asked)
+    run = partial(run_candidate, plan=plan, allowed=allowed, save=save, attributes=attribute)
+    run = partial(run, reported=_find_reported(target), reproduce=spelled)
     content = _measure(Job(before, DataPaths(data), Progress()), plan, run)
     save(content)
     for line in describe_content(content):
@@ -183,6 +197,50 @@ def _compare_revisions(
         root=repository / configs,
     )
     return span, rules, found
+
+
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """What the two sides are: revisions, or builds."""
+
+    base: str
+    head: str
+    build: str
+    against: str
+    commit: str
+    release: str
+
+
+def _plan(
+    given: _Given, configs: str, testbed: str, *, suites: tuple[str, ...], data: Path
+) -> tuple[CandidatePlan, Catalog, dict[str, str]]:
+    """Return what is to be measured, by which configuration, and the revisions by hash: they move."""
+    by_revision, by_build = (given.base, given.head), (given.build, given.against)
+    if all(by_build) and not any((*by_revision, given.release)):
+        return *_plan_builds(given, configs, suites=suites, data=data), {}
+    if all(by_revision) and not any((*by_build, given.commit)):
+        span, before, found = _compare_revisions(
+            *by_revision, configs, testbed, suites=suites, data=data
+        )
+        plan = plan_candidate(found, span, before, testbed, given.release)
+        return plan, before, {"base": span.base_tip, "head": span.head_tip}
+    raise UsageError(_ASKED)
+
+
+def _plan_builds(
+    given: _Given, configs: str, *, suites: tuple[str, ...], data: Path
+) -> tuple[CandidatePlan, Catalog]:
+    """Return the comparison of two builds, and the configuration that knows them."""
+    catalog = load_catalog(Path(configs), read_found(DataPaths(data).found_releases))
+    chosen = [catalog.suite(name) for name in suites or (_USUAL,)]
+    system = chosen[0].experiments[0].system
+    take = partial(take_build, catalog.found, catalog.releases(system), system)
+    baseline = take(given.against)
+    head = take(given.build, like=baseline.release, commit=given.commit)
+    known = catalog.found.builds
+    added = tuple(one for one in (baseline, head) if one.location and one not in known)
+    catalog = replace(catalog, found=replace(catalog.found, builds=(*known, *added)))
+    return plan_builds(catalog, chosen, baseline, head), catalog
 
 
 def _exit_code(content: ComparisonFile) -> int:
@@ -235,15 +293,18 @@ def write_content(target: Path, content: ComparisonFile, *, site_url: str) -> No
 
 def describe_plan(plan: CandidatePlan, allowed: Allowance, testbed: str) -> Iterator[str]:
     """Describe what differs, what of it will be measured, and how long that takes at most."""
-    yield f"base  {plan.base.sha[:SHORT]}  (where {plan.head.ref} parted from {plan.base.ref})"
+    is_of_builds = not plan.changes and plan.planned
+    parted = "" if is_of_builds else f"where {plan.head.ref} parted from "
+    yield f"base  {plan.base.sha[:SHORT]}  ({parted}{plan.base.ref})"
     yield f"head  {plan.head.sha[:SHORT]}  ({plan.head.ref})"
     for note in plan.notes:
         yield f"Note: {cut(note)}"
-    if not plan.changes:
+    if not plan.changes and not plan.planned:
         experiments = words.counted(plan.total, "experiment", "experiments")
         yield f"Nothing to measure: {experiments} looked at, and none is configured otherwise."
         return
-    yield f"{len(plan.changes)} of {plan.total} experiments differ."
+    if plan.changes:
+        yield f"{len(plan.changes)} of {plan.total} experiments differ."
     if plan.planned:
         count = len(plan.planned)
         trials = min(allowed.total.trials, allowed.each.trials * count)

@@ -104,6 +104,32 @@ def weekly(n: int, generator: Generator, swing: float = 1.5) -> Array:
     return generator.standard_normal(n) + swing * wave
 
 
+def season90(n: int, generator: Generator) -> Array:
+    """Draw normal noise on a wave of 90 points and 2 σ, from any point on. Unit: that of the noise."""
+    return generator.standard_normal(n) + 2 * np.sin(
+        2 * np.pi * (np.arange(n) / 90 + generator.random())
+    )
+
+
+def walk3(n: int, generator: Generator) -> Array:
+    """Draw normal noise on a level that walks at random, 0.3 σ a point. Unit: that of the noise."""
+    return generator.standard_normal(n) + 0.3 * np.cumsum(generator.standard_normal(n))
+
+
+def drift6(n: int, generator: Generator) -> Array:
+    """Draw normal noise on a level that moves by 6 σ within 60 points, from a point of 60 to 119 on."""
+    first = generator.integers(60, 120)
+    moved = np.clip((np.arange(n) - first) / 60, 0, 1) * generator.choice([-6.0, 6.0])
+    return np.asarray(generator.standard_normal(n) + moved, dtype=np.float64)
+
+
+def scatter4(n: int, generator: Generator) -> Array:
+    """Draw normal noise that scatters four times as much from the middle on. Unit: that before."""
+    noisy = generator.standard_normal(n)
+    noisy[n // 2 :] *= 4
+    return noisy
+
+
 def _modes(upper: NDArray[np.bool_], upper_share: float, generator: Generator) -> Array:
     modes = 4 * (upper.astype(np.float64) - upper_share)
     variance = 1 + 16 * upper_share * (1 - upper_share)
@@ -126,11 +152,20 @@ NOISES: dict[str, Callable[[int, Generator], Array]] = {
     "coarse": coarse,
 }
 """Made up, each from a formula; `recorded` has a real one."""
+SLOW: dict[str, Callable[[int, Generator], Array]] = {
+    "weekly": weekly,
+    "season90": season90,
+    "walk3": walk3,
+    "ar9": lambda n, generator: autoregressive(n, generator, 0.9),
+    "drift6": drift6,
+    "scatter4": scatter4,
+}
+"""What only a row of nights has: hosts that change, and no step."""
 
 
 def noise(kind: str, n: int, generator: Generator) -> Array:
-    """Draw noise of a kind of `NOISES`, or what only a row of nights has: "recorded", "weekly"."""
-    kinds = NOISES | {"recorded": recorded.draw, "weekly": weekly}
+    """Draw noise of a kind of `NOISES` or `SLOW`, or "recorded"."""
+    kinds = NOISES | SLOW | {"recorded": recorded.draw}
     return kinds[kind](n, generator)
 
 

@@ -1,5 +1,9 @@
 """The command of pull requests on a real git repository; trials are made up but for one run."""
 
+import hashlib
+import io
+import re
+import tarfile
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -9,7 +13,7 @@ import pytest
 from click.testing import CliRunner, Result
 from git_repository import GitRepository
 
-from analysis.comparing.results import ComparisonFile, ExperimentChange, read_comparisons
+from analysis.comparing.results import ComparisonFile, ExperimentChange, Revision, read_comparisons
 from analysis.detection.verdict import Outcome
 from analysis.orchestration import candidate as candidate_run
 from perf.history import bundle
@@ -19,7 +23,7 @@ from perf.local.paths import DataPaths
 from perf.local.progress import Progress
 from perf.model.design import Testbed
 from perf.model.errors import ConfigError, HostUnfit, MeasureError, UsageError
-from perf.model.results import Purpose, Sample, Trial
+from perf.model.results import Purpose, Sample, Source, Trial
 from perf.systems.contract import System
 from perf.trial.harness import Order
 from reports.commands.candidate import COMMENT, COMPARISON, candidate
@@ -63,6 +67,7 @@ class Measurer:
         self.orders: list[Order] = []
         self.interrupt_at = 0
         self.unfit = ""
+        self.slow = ""
 
     def __call__(self, order: Order, _: System, paths: DataPaths, __: Progress) -> Trial:
         self.orders.append(order)
@@ -73,6 +78,7 @@ class Measurer:
         settings = order.deployment.config.settings
         level = 1000 / float(str(settings["service_time_ms"]))
         level /= 2 if settings.get("cache") == "off" else 1
+        level /= 2 if order.release.version == self.slow else 1
         level *= 1 + SCATTER[len(self.orders) % len(SCATTER)]
         operation = order.deployment.workload.operation.value
         samples = tuple(
@@ -428,3 +434,83 @@ def test_the_fake_system_is_measured_end_to_end(
     assert result.measures[0].after is not None
     assert result.measures[0].after < result.measures[0].before / 3
     assert done.exit_code in {0, 1}  # of one block, nothing need be decided
+
+
+def make_build(path: Path, content: str) -> str:
+    """Write a tar archive; return its SHA-256."""
+    with tarfile.open(path, "w:gz") as archive:
+        member = tarfile.TarInfo("fake/program")
+        member.size = len(content)
+        archive.addfile(member, io.BytesIO(content.encode()))
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+@pytest.fixture
+def ask_builds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ask:
+    monkeypatch.setenv("KNICKPOINT_CACHE", str(tmp_path / "cache"))
+
+    def ask(*options: str) -> Result:
+        arguments = ("--suite", "fake-night", "--testbed", "loop", "--data", str(tmp_path / "var"))
+        return CliRunner().invoke(candidate, [*arguments, *options])
+
+    return ask
+
+
+@pytest.mark.usefixtures("repository")
+def test_two_builds_are_compared_under_one_configuration(
+    ask_builds: Ask, measurer: Measurer, read: Callable[[], ComparisonFile], tmp_path: Path
+) -> None:
+    digest = make_build(tmp_path / "head.tar.gz", "slow")
+    commit = "0123456789abcdef0123456789abcdef01234567"
+    name = "0.build.0123456789"
+    measurer.slow = name
+    build = ("--build", str(tmp_path / "head.tar.gz"), "--against", "1.0.1", "--commit", commit)
+    done = ask_builds(*build, "--trials", "40")
+    assert done.exit_code == 1, done.output
+    content = read()
+    assert (content.base, content.head) == (
+        Revision(ref="1.0.1", sha=""),
+        Revision(ref=name, sha=commit),
+    )
+    assert {one.experiment for one in content.comparisons} == {"fake-write", "fake-read"}
+    assert all(one.outcome is Outcome.REGRESSED for one in content.comparisons)
+    sides = {(order.release.version, order.purpose) for order in measurer.orders}
+    assert sides == {("1.0.1", Purpose.CANDIDATE), (name, Purpose.CANDIDATE)}
+    assert {order.release.line for order in measurer.orders} == {"1.0", "1.0-dev"}
+    artifacts = {order.artifact.source for order in measurer.orders}
+    assert artifacts == {Source.BUILTIN, Source.BUILD}
+    comment = (tmp_path / "var/candidate" / COMMENT).read_text()
+    assert re.search(r"base \W*1\.0\.1\W.* → head \W*0123456", comment)
+    assert "Regressed" in comment
+    # Another archive under the same name is another question.
+    assert make_build(tmp_path / "head.tar.gz", "fast") != digest
+    again = ask_builds(*build[:4], "--trials", "40")
+    assert again.exit_code == 0, again.output
+
+
+@pytest.mark.usefixtures("repository", "measurer")
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ((), "two revisions of this repository, or --build and --against"),
+        (("--build", "head.tar.gz"), "two revisions of this repository, or --build and --against"),
+        (("--build", "a", "--against", "1.0.1", "--base", "main"), "two revisions of this repository"),
+        (("--build", "nowhere.tar.gz", "--against", "1.0.1"), "fake has no release 'nowhere.tar.gz'"),
+        (("--build", "1.0.0", "--against", "1.0.99"), "fake has no release '1.0.99'"),
+    ],
+)
+def test_what_is_no_pair_of_builds_is_explained(
+    ask_builds: Ask, options: tuple[str, ...], said: str
+) -> None:
+    done = ask_builds(*options)
+    assert isinstance(done.exception, UsageError)
+    assert said in str(done.exception)
+
+
+@pytest.mark.usefixtures("repository")
+def test_two_releases_may_be_compared_as_builds(
+    ask_builds: Ask, measurer: Measurer, read: Callable[[], ComparisonFile]
+) -> None:
+    measurer.slow = "1.0.1"
+    assert ask_builds("--build", "1.0.1", "--against", "1.0.0").exit_code == 1
+    assert read().head == Revision(ref="1.0.1", sha="")
