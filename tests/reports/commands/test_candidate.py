@@ -6,12 +6,13 @@ import re
 import tarfile
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 from git_repository import GitRepository
+from pydantic import TypeAdapter
 
 from analysis.comparing.results import ComparisonFile, ExperimentChange, Revision, read_comparisons
 from analysis.detection.verdict import Outcome
@@ -23,7 +24,9 @@ from perf.local.paths import DataPaths
 from perf.local.progress import Progress
 from perf.model.design import Testbed
 from perf.model.errors import ConfigError, HostUnfit, MeasureError, UsageError
-from perf.model.results import Purpose, Sample, Source, Trial
+from perf.model.results import Purpose, Release, Sample, Source, Trial
+from perf.model.sources import Build
+from perf.releases.asking import Found
 from perf.systems.contract import System
 from perf.trial.harness import Order
 from reports.commands.candidate import COMMENT, COMPARISON, candidate
@@ -514,3 +517,39 @@ def test_two_releases_may_be_compared_as_builds(
     measurer.slow = "1.0.1"
     assert ask_builds("--build", "1.0.1", "--against", "1.0.0").exit_code == 1
     assert read().head == Revision(ref="1.0.1", sha="")
+
+
+def test_a_source_that_a_head_names_is_not_obeyed(
+    repository: GitRepository, ask: Ask, measurer: Measurer, tmp_path: Path
+) -> None:
+    mark = tmp_path / "was-here"
+    sources = repository.root / "configs/sources"
+    sources.mkdir()
+    about = "description: For a test.\nsystem: fake\n"
+    for name, rest in (
+        ("tool", f"kind: command\ncommand: [touch, {mark}]\n"),
+        ("own", f"kind: git\nrepository: .\nbranch: main\nbuild: [touch, {mark}]\nartifact: x\n"),
+    ):
+        (sources / f"{name}.yaml").write_text(f"name: {name}\n{about}{rest}")
+    repository.edit(FAKE, "_ms: 1", "_ms: 2")
+    # A build of the source of that name, which base does not have.
+    found = Build(
+        release=Release(system="fake", version="20260301.0900.ab", line="dev", ordinal=1),
+        source="own",
+        found_on=date(2026, 3, 1),
+        location="ab",
+        commit="ab",
+    )
+    offered = tmp_path / "var/releases.json"
+    offered.parent.mkdir()
+    offered.write_bytes(TypeAdapter(Found).dump_json(Found(builds=(found,))))
+    repository.edit("suites/fake-short.yaml", '"1.0.1"]', '"1.0.1", "commits: newest"]')
+    repository.commit("sources of my own")
+    done = ask()
+    assert done.exit_code == 1, done.output
+    assert "no git source of this configuration" in done.output
+    assert {order.deployment.experiment.name for order in measurer.orders} == {
+        "fake-write",
+        "fake-read",
+    }
+    assert not mark.exists()
