@@ -81,8 +81,10 @@ def _describe_difference(one: MeasureResult) -> str:
         Outcome.REGRESSED: "worse",
         Outcome.IMPROVED: "better",
     }.get(one.outcome, _say_excluded(effect))
+    # The difference is that of trials which took turns. The median of the other side is left out: few
+    # trials of wide scatter may have it on the other side of this one.
     return (
-        f"{words.value(one.before)} → {words.value(one.after)} {METRICS[one.measure.metric].unit},"
+        f"{words.value(one.before)} {METRICS[one.measure.metric].unit},"
         f" {words.signed_percent(effect.relative_change)}"
         f" ({words.signed_percent(effect.low)} to {words.signed_percent(effect.high)}): {said}"
     )
