@@ -136,6 +136,10 @@ class ComparisonResult:
         return tuple(trial for trial in self.trials if trial.id.startswith(f"{self.id}."))
 
 
+NEW = " (new)"
+"""How the label of a release ends that no night before had."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Revision:
     """One side: a revision of the repository, and the commit it is; or a build, and its checksum.

@@ -14,7 +14,7 @@ from zlib import crc32
 
 from analysis.bisecting.record import BisectionRecord
 from analysis.comparing.blocks import Block
-from analysis.comparing.results import ComparisonResult
+from analysis.comparing.results import NEW, ComparisonResult
 from analysis.comparing.sequential import InterimAnalysis, StoppingRule, look
 from analysis.detection import words
 from analysis.detection.verdict import Outcome
@@ -138,7 +138,7 @@ def compare_releases(tonight: CurrentNight) -> tuple[FollowedUp, tuple[Compariso
             purpose=Purpose.COMPARISON,
             suite=suite.name,
             baseline=baseline,
-            candidate=replace(candidate, label=f"{last} (new)") if is_new else candidate,
+            candidate=replace(candidate, label=f"{last}{NEW}") if is_new else candidate,
             # So that the order of turns differs from night to night, and a resumed night keeps its own.
             seed=crc32(tonight.night.id.encode()),
         )

@@ -8,7 +8,7 @@ from math import inf
 from statistics import median
 
 from analysis.comparing.description import HARDLY_ANYTHING, find_excluded
-from analysis.comparing.results import ComparisonResult, MeasureResult
+from analysis.comparing.results import NEW, ComparisonResult, MeasureResult
 from analysis.detection.effects import relative_change
 from analysis.detection.verdict import WORST_FIRST, Outcome, merge
 from analysis.judging.judgement import JudgedSeries
@@ -77,13 +77,17 @@ class SideTable:
 def find_release_comparisons(
     results: Iterable[ComparisonResult], since: datetime | None
 ) -> tuple[ComparisonResult, ...]:
-    """Return, for each experiment, the newest comparison of two releases that began since then."""
-    newest: dict[tuple[str, str], ComparisonResult] = {}
+    """Return, for each experiment and two releases, the newest comparison that began since then.
+
+    Those of a release that is new come first.
+    """
+    newest: dict[tuple[bool, str, str, str, str], ComparisonResult] = {}
     for one in sorted(results, key=lambda each: each.started_at):
         is_of_releases = one.baseline.version != one.candidate.version
         is_new = since is not None and one.started_at >= since
         if one.purpose is Purpose.COMPARISON and is_of_releases and is_new:
-            newest[one.suite, one.experiment] = one
+            sides = one.baseline.version, one.candidate.version
+            newest[not one.candidate.label.endswith(NEW), one.suite, one.experiment, *sides] = one
     return tuple(newest[name] for name in sorted(newest))
 
 

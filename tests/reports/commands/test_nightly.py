@@ -445,6 +445,8 @@ def test_a_release_that_appears_is_measured_first_and_compared_with_the_one_befo
     assert read_results(lab.paths)[-1].outcome is Outcome.REGRESSED
     (verdict,) = (line for line in second.stdout.splitlines() if line.startswith("Verdict:"))
     assert "1.0.3 (new)" in verdict
+    page = html.unescape((lab.paths.site / "index.html").read_text())
+    assert "1.0.3 (new)" in page
     # It is no news on the next night, which compares the ends, as ever.
     third = lab.run()
     assert "(new)" not in third.stdout
