@@ -5,7 +5,7 @@ import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, partial
 from importlib.resources import files
 from pathlib import Path
 from types import MappingProxyType
@@ -185,14 +185,16 @@ def default_root() -> Path:
 def known_releases(system: HasReleases, found: Found) -> tuple[Release, ...]:
     """Return the releases that a system knows, then those of it that sources offered."""
     known = system.releases()
+    versions = {one.version for one in known}
     offered = (one.release for one in found.builds if one.release.system == system.name)
-    return (*known, *(one for one in offered if one not in known))
+    return (*known, *(one for one in offered if one.version not in versions))
 
 
 def load_catalog(root: Path, found: Found | None = None) -> Catalog:
     """Read and check all configuration files below `root`.
 
-    `found` is what sources have offered so far: selectors choose among that, too.
+    `found` is what sources have offered so far: selectors choose among that, too. Without it, what a
+    suite lists of a system that has a source is not held against what is known.
 
     Raises:
         ConfigError: something is wrong; carries every problem of every file.
@@ -201,8 +203,7 @@ def load_catalog(root: Path, found: Found | None = None) -> Catalog:
     if not root.is_dir():
         raise ConfigError([f"{root}: no such directory; give the one that holds suites/ and the rest"])
     problems: list[str] = list(_stray_files(root))
-    found = found or Found()
-    known = _known_releases(found)
+    known = _known_releases(found or Found())
     entries = Entries(
         topologies=_read_folder(Topology, root / "topologies", problems),
         testbeds=_read_folder(Testbed, root / "testbeds", problems),
@@ -217,10 +218,11 @@ def load_catalog(root: Path, found: Found | None = None) -> Catalog:
             system: {one.version: one.line for one in releases} for system, releases in known.items()
         },
     )
-    written = entries.suites
-    resolved = {name: resolve_suite(entry, known, problems) for name, entry in written.items()}
-    entries = replace(entries, suites=resolved)
     sources = _read_sources(root / "sources", problems)
+    offering = {one.system for one in _values(sources).values()} if found is None else set()
+    written = entries.suites
+    resolve = partial(resolve_suite, known=known, offering=offering, problems=problems)
+    entries = replace(entries, suites={name: resolve(entry) for name, entry in written.items()})
     detection = _read_entry(Detection, root / "detection.yaml", problems)
     problems += _check_all(entries)
     if detection is not None and detection.value is not None:
@@ -242,7 +244,7 @@ def load_catalog(root: Path, found: Found | None = None) -> Catalog:
             {name: entry.document.path.stem for name, entry in entries.workloads.items()}
         ),
         sources=_values(sources),
-        found=found,
+        found=found or Found(),
         selectors=_rules_of(_values(written)),
         root=root,
     )

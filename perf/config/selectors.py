@@ -14,7 +14,7 @@ Previews (rc, beta, alpha) are measured where they are named; no rule chooses th
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -28,13 +28,16 @@ from perf.releases.versions import line_order, read_version
 
 
 def resolve_suite(
-    entry: ConfigFile[Suite], known: Mapping[str, Sequence[Release]], problems: list[str]
+    entry: ConfigFile[Suite],
+    known: Mapping[str, Sequence[Release]],
+    offering: Container[str],
+    problems: list[str],
 ) -> ConfigFile[Suite]:
     """Return a suite that lists the versions which its selectors choose, each once.
 
     A version that there is not, and what is listed twice, is added to the problems. A rule that chooses
     nothing stays as it is, since a source may offer something on another day; and so do all selectors
-    where a system cannot be loaded.
+    where a system cannot be loaded, and versions that a source of a system in `offering` may have.
     """
     suite = entry.value
     if suite is None:
@@ -51,7 +54,7 @@ def resolve_suite(
                 continue
             found = select(selector, releases)
             chosen.update(dict.fromkeys([one.version for one in found] or [selector]))
-            if not found and is_version(selector):
+            if not found and is_version(selector) and experiment.system not in offering:
                 versions = [one.version for one in releases]
                 hint = suggest_few(selector, versions, f"see `knickpoint releases {experiment.system}`")
                 problems.append(

@@ -109,8 +109,15 @@ def test_a_rule_that_chooses_nothing_waits_and_a_version_that_is_not_there_is_a_
     change(root, "unchanged")
     path = root / "suites/fake-short.yaml"
     path.write_text(path.read_text().replace('["commits: newest", "1.0.1"]', '["1.0.77", "1.0.0"]'))
+    sources = root / "sources"
+    sources.mkdir()
+    (sources / "tool.yaml").write_text(
+        "name: tool\ndescription: For a test.\nsystem: fake\nkind: command\ncommand: [cat]\n"
+    )
+    # Who only reads need not know what the source has offered; who measures does.
+    assert load_catalog(root).suite("fake-short").experiments[0].versions == ("1.0.77", "1.0.0")
     with pytest.raises(ConfigError, match=r"releases\[0\] is .1\.0\.77., and fake has no such release"):
-        load_catalog(root)
+        load_catalog(root, Found())
 
 
 @pytest.mark.parametrize("rule", ["newest 0", "newest x", "5.0:newest", "> 5", "each minor", "$(id)"])
