@@ -104,6 +104,7 @@ def test_maven_metadata_names_releases_and_new_ones_are_new_once(
     assert len(read_found(tmp_path / "var/releases.json").builds) == 3
 
 
+@pytest.mark.keeps("unfetched-costs-its-own")
 def test_a_source_that_is_not_heard_is_a_remark_and_takes_nothing_away(
     tmp_path: Path, web: tuple[Path, str]
 ) -> None:
@@ -271,6 +272,7 @@ def test_a_commit_that_does_not_build_says_why(
         job.fetch("fake", job.catalog.found.builds[0].release.version)
 
 
+@pytest.mark.keeps("unfetched-costs-its-own")
 def test_an_archive_must_be_what_its_source_said_and_stay_what_it_was(tmp_path: Path) -> None:
     builds = tmp_path / "builds"
     make_archive(builds / "a.tar.gz")
@@ -289,6 +291,7 @@ def test_an_archive_must_be_what_its_source_said_and_stay_what_it_was(tmp_path: 
         job.fetch("fake", "2.0.91")
 
 
+@pytest.mark.keeps("unfetched-costs-its-own")
 def test_several_are_fetched_and_none_stops_another(tmp_path: Path) -> None:
     builds = tmp_path / "builds"
     for number in range(6):

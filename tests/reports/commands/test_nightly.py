@@ -453,6 +453,7 @@ def test_a_release_that_appears_is_measured_first_and_compared_with_the_one_befo
     assert [one.version for one in read_nights(lab.paths)[-1].trials] == ["1.0.2", "1.0.3"]
 
 
+@pytest.mark.keeps("unfetched-costs-its-own")
 def test_a_release_that_cannot_be_fetched_costs_its_own_trials_and_nothing_else(
     lab: Lab, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
