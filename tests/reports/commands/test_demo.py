@@ -48,7 +48,7 @@ def test_a_recording_becomes_a_site_that_is_not_stale(shipped: Path, tmp_path: P
     assert trials == 24
     assert index == tmp_path.resolve() / "site" / "index.html"
     text = html.unescape(index.read_text())
-    assert "A recorded history of 2026-03-08: it does not grow." in text
+    assert "A recorded history of 2026-03-08: no night will be added." in text
     assert "Recorded" in text
     # However much later it is read.
     assert not [word for word in ("Stale", 'id="age"', "data-until", "nightly job") if word in text]
