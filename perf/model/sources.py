@@ -4,7 +4,7 @@ A release that the package knows needs no source. Sources find the others: new r
 commits of one's own.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from typing import Annotated, Literal, TypeAlias
@@ -22,6 +22,9 @@ DevLine: TypeAlias = Annotated[str, StringConstraints(pattern=r"^([0-9]+(\.[0-9]
 """`5.0-dev` is built and started by the rules of line 5.0, `dev` by those of the newest."""
 Url: TypeAlias = Annotated[str, StringConstraints(pattern=r"^https?://[^\s]+$")]
 Coordinate: TypeAlias = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.-]+:[A-Za-z0-9_.-]+$")]
+CompareUrl: TypeAlias = Annotated[
+    str, StringConstraints(pattern=r"^https://[^\s\"<>]*\{before\}[^\s\"<>]*\{after\}[^\s\"<>]*$")
+]
 Variable: TypeAlias = Annotated[str, StringConstraints(pattern=r"^[A-Z][A-Z0-9_]*$")]
 
 
@@ -78,6 +81,8 @@ class DirectorySource(_Named):
     """The directory; one that does not begin with / lies beside configs/."""
     line: DevLine = DEV
     """Line of builds that name a commit and no version."""
+    compare_url: CompareUrl | None = None
+    """Page of two commits, with {before} and {after} in it; absent: incidents link none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,6 +110,8 @@ class GitSource(_Named):
     """How many of the newest commits are offered."""
     line: DevLine = DEV
     """Their line."""
+    compare_url: CompareUrl | None = None
+    """Page of two commits, with {before} and {after} in it; absent: incidents link none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,6 +124,8 @@ class CommandSource(_Named):
     """Program and arguments, run beside configs/."""
     line: DevLine = DEV
     """Line of builds that name a commit and no version."""
+    compare_url: CompareUrl | None = None
+    """Page of two commits, with {before} and {after} in it; absent: incidents link none."""
 
 
 BuildSource: TypeAlias = Annotated[
@@ -160,3 +169,16 @@ class OfferedBuild:
     """Path or address of its archive; absent beside an archive."""
     sha256: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")] | None = None
     """Checksum of the archive; absent: that of its first use must stay."""
+
+
+def compare_commits(sources: Iterable[BuildSource], before: Release, after: Release) -> str:
+    """Return the page of what changed between two builds of commits; empty where no source has one."""
+    if before.line != after.line or not after.line.endswith(DEV):
+        return ""
+    for source in sources:
+        if isinstance(source, MavenSource | ArchiveSource) or source.compare_url is None:
+            continue
+        if (source.system, source.line) == (after.system, after.line):
+            first, last = (one.version.rpartition(".")[2] for one in (before, after))
+            return source.compare_url.replace("{before}", first).replace("{after}", last)
+    return ""

@@ -13,6 +13,7 @@ from analysis.judging.remeasurement import RemeasurementQuestion
 from analysis.judging.suspected_changes import traces
 from analysis.orchestration.setting_words import ChangedSettings
 from perf.model.results import SeriesKey, TrialHead
+from perf.model.sources import compare_commits
 from reports.pages.releases.medians import variant_id
 from reports.site.context import SiteContext
 from reports.wording import links
@@ -168,13 +169,15 @@ def _first_with_it(incident: Incident, context: SiteContext) -> TrialHead:
 def _link(incident: Incident, context: SiteContext) -> Iterator[tuple[str, str]]:
     """Link what says more: the incident, the release, what took turns, what looked for the release."""
     yield "Incident", links.incident_page(incident.name)
-    after = _first_with_it(incident, context)
+    before, after = context.heads[incident.lead.last_before.trial], _first_with_it(incident, context)
     release = after.release
     yield f"Release {release.version}", links.release_page(release.system, release.version)
     sides = [
         variant_id(one.release.system, one.release.version, one.config.name, one.config.sha256)
-        for one in (context.heads[incident.lead.last_before.trial], after)
+        for one in (before, after)
     ]
+    if url := compare_commits(context.catalog.sources.values(), before.release, release):
+        yield "Commits", url
     if sides[0] != sides[1]:
         yield "Compare", f"{links.COMPARE_PAGE}#a={sides[0]}&b={sides[1]}"
     compared = dict.fromkeys(reply.answer.comparison for _, reply in incident.replies)

@@ -4,6 +4,8 @@ from itertools import pairwise
 
 import pytest
 
+from perf.model.results import Release
+from perf.model.sources import CommandSource, compare_commits
 from perf.releases.versions import line_order, place_version
 from perf.systems import registry
 
@@ -59,3 +61,24 @@ def test_packaged_releases_have_the_place_that_they_would_be_found_at(name: str)
 def test_builds_of_commits_come_behind_all_lines() -> None:
     assert line_order("dev") > line_order("2026.3")
     assert line_order("5.0-dev") > line_order("2026.3")
+
+
+def test_two_commits_have_a_page_where_their_source_names_one() -> None:
+    source = CommandSource(
+        name="own",
+        description="Ours.",
+        system="fake",
+        kind="command",
+        command=("true",),
+        compare_url="https://git.example/x/compare/{before}...{after}",
+    )
+    commits = [
+        Release(system="fake", version=f"20260301.0900.{end}", line="dev", ordinal=1)
+        for end in ("0123456789", "abcdef0123")
+    ]
+    assert (
+        compare_commits([source], *commits) == "https://git.example/x/compare/0123456789...abcdef0123"
+    )
+    plain = Release(system="fake", version="1.0.0", line="1.0", ordinal=0)
+    assert compare_commits([source], plain, commits[1]) == ""
+    assert compare_commits([], *commits) == ""
