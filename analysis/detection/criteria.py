@@ -21,7 +21,7 @@ _SCATTERS = 1.7
 """Times the variance: of 20 differences, less is chance."""
 _STRETCH = 12
 _CALM_SHARE = 0.8
-_WANDERS = 1.6
+_WANDERS = 1.8
 """Times the variance of a difference of means."""
 _EXACT_BELOW = 9
 """From so many points on the normal approximation of the rank test is close enough."""
@@ -103,8 +103,8 @@ class PreparedSequence:
     def wanders(self, steps: Sequence[int]) -> bool:
         """Return whether the level moves elsewhere than at `steps`, more than noise makes means move.
 
-        Compared are the means of neighbouring stretches of twelve points; the largest fifth of their
-        differences is left out, since some have a step in them that is none of these.
+        Compared are the means of neighbouring stretches of twelve points with none of the steps in
+        them; the largest fifth of their differences is left out.
         """
         first = np.arange(len(self.values) - 2 * _STRETCH + 1)
         is_calm = np.ones(len(first), dtype=bool)

@@ -30,7 +30,7 @@ _ENDED_SHARE = 0.05
 _MANY_POINTS = 6
 _LEAST_REST = 2.7
 """A spike and two points by chance on its side make a step of three points; the two alone do not."""
-_CLEAR_LEAD = 5.0
+_CLEAR_LEAD = 4.0
 """How much better a step must fit than a slow movement, in a series that has some."""
 _LOCATION_DROP = 6.0
 """−2 · ln 0.05: places that fit worse than the best by no more than this may be the true one."""
@@ -82,11 +82,8 @@ class Selection:
         """Describe where each step lies, how sure that is, and whether it is confirmed."""
         bounds = (0, *self.places, self.count)
         steps = tuple(zip(bounds, bounds[1:], bounds[2:], strict=False))
-        is_sharp = cache(self._is_sharp)
-        return tuple(self._describe(step, steps, is_sharp) for step in steps)
-
-    def _is_sharp(self, step: Step) -> bool:
-        return lead_over_ramp(self.evidence, *step) > _CLEAR_LEAD
+        lead = cache(lambda step: lead_over_ramp(self.evidence, *step))
+        return tuple(self._describe(step, steps, lead) for step in steps)
 
     def _select(self) -> None:
         """Drop what is too small, then the smallest of what the ranks refuse, until all is well."""
@@ -161,14 +158,18 @@ class Selection:
             return True
         return self.evidence.size_without_furthest(start, at, end) >= _LEAST_REST
 
-    def _is_clear(self, step: Step, steps: Sequence[Step], is_sharp: Callable[[Step], bool]) -> bool:
-        """Return whether it is more than newest points that scatter, or a level that wanders."""
+    def _is_clear(self, step: Step, steps: Sequence[Step], lead: Callable[[Step], float]) -> bool:
+        """Return whether it is more than newest points that scatter, or a level that wanders.
+
+        `lead` says by how much each of the steps fits better than a slow movement. Those that do are no
+        part of the wandering.
+        """
         evidence, at = self.evidence, step[1]
         if not evidence.outdoes_newest_scatter(*step, self.settings.max_p_value):
             return False
-        if not evidence.wanders([at]) or is_sharp(step):
+        if not evidence.wanders([at]) or lead(step) > _CLEAR_LEAD:
             return True
-        return not evidence.wanders([at, *(other[1] for other in steps if is_sharp(other))])
+        return not evidence.wanders([at, *(other[1] for other in steps if lead(other) > 0)])
 
     def _passes_by_rank(self, start: int, at: int, end: int, asked: float) -> bool:
         p_value = self.evidence.rank(start, at, end)
@@ -210,7 +211,7 @@ class Selection:
         contrast = sums[places] - sums[start] - (sums[end] - sums[start]) * before / count
         return first, contrast**2 * count / (before * (end - places))
 
-    def _describe(self, step: Step, steps: Sequence[Step], is_sharp: Callable[[Step], bool]) -> Shift:
+    def _describe(self, step: Step, steps: Sequence[Step], lead: Callable[[Step], float]) -> Shift:
         evidence, settings = self.evidence, self.settings
         start, at, end = step
         p_value = by_size = self._p_value_by_size(start, at, end)
@@ -221,7 +222,7 @@ class Selection:
             min(at - start, end - at) >= settings.confirming_points
             and by_size <= settings.max_p_value
             and self._is_shared(start, at, end)
-            and self._is_clear(step, steps, is_sharp)
+            and self._is_clear(step, steps, lead)
         )
         first, gains = self._gains(start, at, end)
         # Under dependence the sums of squares vary as much more as means do.
