@@ -18,7 +18,7 @@ from perf.systems import registry
 @data_option
 @configs_option
 def releases(system: str | None, data: Path, configs: Path | None, *, refreshes: bool) -> None:
-    """List the releases of a database that can be measured.
+    """List the known releases of a database.
 
     They come by line, oldest first; without SYSTEM, of all databases. Those that a source offered are
     listed with its name. `nightly` asks the sources by itself; what they said is kept in the data

@@ -91,7 +91,7 @@ def read_found(path: Path) -> Found:
     """
     try:
         return _FOUND.validate_json(read_json(path, MOST_BYTES))
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return Found()
     except ValidationError as error:
         raise InputError(path, (*list_some(list_faults(error)), _REMEDY)) from error

@@ -123,7 +123,9 @@ def candidate(
     configs: str,
     data: Path,
 ) -> None:
-    """Measure what a change of configs/ or a build does.
+    """Measure what a change under configs/ does.
+
+    Or, with --build and --against, what a build of the database does.
 
     Reads the configuration at two revisions of this git repository, finds the experiments that
     measure something different, prints which and how long, and measures base and head interleaved.
