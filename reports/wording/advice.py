@@ -11,6 +11,7 @@ from analysis.judging.incidents import Cause, Incident
 from analysis.judging.remeasurement import CONFIG, RemeasurementQuestion, compare_command
 from perf.model.results import Named, TrialHead
 from perf.model.rules import TriageEntry
+from perf.model.sources import DEV
 from reports.wording.incidents import triage_command
 from reports.wording.reproducing import Contents
 
@@ -163,6 +164,13 @@ def say_question(incident: Incident) -> tuple[str, bool]:
             "so that no release is accused."
         )
         return said, False
+    if new.line.endswith(DEV) and old.line == new.line:
+        said = (
+            f"In question are the commits after {old.version}, up to and including {new.version}: "
+            "those between, if there are any, were not measured. A bisection finds the one that "
+            "brought it."
+        )
+        return said, True
     if not is_next:
         said = (
             f"In question are the releases after {old.version}, up to and including {new.version}: "
