@@ -142,14 +142,11 @@ NEW = " (new)"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Revision:
-    """One side: a revision of the repository, and the commit it is; or a build, and its checksum.
-
-    A release by its version has no `sha`.
-    """
+    """One side: a revision of the repository, and the commit it is; or a build, and its checksum."""
 
     __pydantic_config__ = _STRICT
     ref: _Line
-    sha: Annotated[str, StringConstraints(pattern=r"^([0-9a-f]{7,64})?$")]
+    sha: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{7,64}$")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

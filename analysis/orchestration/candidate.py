@@ -71,8 +71,8 @@ class Planned:
 class CandidatePlan:
     """What a change comes to before anything is measured."""
 
-    base: Revision
-    head: Revision
+    base: Revision | None
+    head: Revision | None
     planned: tuple[Planned, ...]
     changes: tuple[ExperimentChange, ...]
     total: int
@@ -179,8 +179,10 @@ def plan_builds(
     )
 
 
-def _name_build(build: Build) -> Revision:
-    return Revision(ref=build.release.version, sha=build.commit or build.checksum)
+def _name_build(build: Build) -> Revision | None:
+    """Return what a build is; None of a release, which its version names."""
+    sha = build.commit or build.checksum
+    return Revision(ref=build.release.version, sha=sha) if sha else None
 
 
 def share_out(
@@ -317,8 +319,9 @@ def run_candidate(
     )
     # Both sides run on one testbed.
     testbeds = [one.pairing.baseline.deployment.testbed for one in plan.planned]
+    what = plan.head.sha[:SHORT] if plan.head else plan.planned[0].pairing.candidate.label
     try:
-        with hold(job.paths, job.progress, testbeds, f"candidate {plan.head.sha[:SHORT]}"):
+        with hold(job.paths, job.progress, testbeds, f"candidate {what}"):
             run.compare()
             if attributes:
                 run.attribute()

@@ -295,10 +295,13 @@ def write_content(target: Path, content: ComparisonFile, *, site_url: str) -> No
 
 def describe_plan(plan: CandidatePlan, allowed: Allowance, testbed: str) -> Iterator[str]:
     """Describe what differs, what of it will be measured, and how long that takes at most."""
-    is_of_builds = not plan.changes and plan.planned
-    parted = "" if is_of_builds else f"where {plan.head.ref} parted from "
-    yield f"base  {plan.base.sha[:SHORT]}  ({parted}{plan.base.ref})"
-    yield f"head  {plan.head.sha[:SHORT]}  ({plan.head.ref})"
+    if plan.base and plan.head and not (plan.planned and not plan.changes):
+        yield f"base  {plan.base.sha[:SHORT]}  (where {plan.head.ref} parted from {plan.base.ref})"
+        yield f"head  {plan.head.sha[:SHORT]}  ({plan.head.ref})"
+    else:
+        sides = plan.planned[0].pairing
+        yield f"base  {sides.baseline.label}"
+        yield f"head  {sides.candidate.label}"
     for note in plan.notes:
         yield f"Note: {cut(note)}"
     if not plan.changes and not plan.planned:

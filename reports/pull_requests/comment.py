@@ -410,7 +410,7 @@ def _describe_end(content: ComparisonFile, site: str) -> str:
     if content.comparisons and site:
         reported.append(_describe_pages(content.comparisons, site))
     sides = (("base", content.base), ("head", content.head))
-    if revisions := [f"{name} {code(one.sha[:_SHORT_SHA] or one.ref)}" for name, one in sides if one]:
+    if revisions := [f"{name} {code(one.sha[:_SHORT_SHA])}" for name, one in sides if one]:
         reported.append(" → ".join(revisions))
     if content.comparisons:
         measured = (*content.comparisons, *(one.comparison for one in content.attributions))
