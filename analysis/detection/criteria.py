@@ -86,8 +86,8 @@ class PreparedSequence:
     def outdoes_newest_scatter(self, start: int, at: int, end: int, p_value: float) -> bool:
         """Return whether a step is large even for how the newest points up to `end` scatter.
 
-        That is told by the differences of neighbours, but for the one across `at`. A level that
-        scatters more than those before it has no say in the deviation of the series for long.
+        Their scatter is that of differences of neighbours, without the one across `at`. A level that
+        scatters more than those before it has little weight in the deviation of the series for long.
         """
         first = max(0, end - _NEWEST - 2)
         is_within = np.arange(first + 1, end) != at

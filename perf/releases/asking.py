@@ -180,7 +180,7 @@ def pin(path: Path, key: str, sha256: str) -> str:
 
 
 def _apart(new: Sequence[Build], before: Sequence[Build]) -> Iterator[Build]:
-    """Give builds of one second different places, in the order in which they were offered."""
+    """Yield the new builds; those of one second get different ordinals, as they were offered."""
     taken = {(one.release.system, one.release.line, one.release.ordinal) for one in before}
     for build in new:
         release = build.release
@@ -325,6 +325,9 @@ def run_git(repository: Path, *arguments: str) -> str:
         )
     except FileNotFoundError as error:
         raise ReleaseError("there is no git on this machine; install it") from error
+    except subprocess.TimeoutExpired as error:
+        limit = f"{_COMMAND_TIMEOUT_S:g} s"
+        raise ReleaseError(f"git {arguments[0]} did not end within {limit} in {repository}") from error
     if done.returncode:
         raise ReleaseError(f"git {arguments[0]} in {repository}: {done.stderr.strip()[:500]}")
     return done.stdout

@@ -2,6 +2,7 @@
 
 import hashlib
 import io
+import re
 import tarfile
 from collections.abc import Callable, Iterable
 from dataclasses import replace
