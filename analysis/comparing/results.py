@@ -30,6 +30,7 @@ _Line = Annotated[str, StringConstraints(max_length=LONGEST)]
 _MOST = 1e15
 _Count = Annotated[int, Field(ge=0, le=1_000_000)]
 _Number = Annotated[float, Field(ge=-_MOST, le=_MOST, allow_inf_nan=False)]
+_Figure = Annotated[float, Field(ge=-_MOST, le=_MOST, allow_inf_nan=False)]
 _Share = Annotated[float, Field(allow_inf_nan=False)]
 """A relative change: that of very few trials may lie beyond all reason."""
 
@@ -103,10 +104,32 @@ class MeasureResult:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DiagnosticResult:
+    """What servers did on both sides: the means over the trials, in the unit of the metric.
+
+    `low` and `high` are the ends of the interval of the difference after − before. The intervals of all
+    diagnostics of a comparison hold together.
+    """
+
+    __pydantic_config__ = _STRICT
+    measure: Measure
+    before: _Figure
+    after: _Figure
+    low: _Figure
+    high: _Figure
+
+    @property
+    def is_sure(self) -> bool:
+        """Return whether it moved more than its own noise."""
+        return self.low > 0 or self.high < 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ComparisonResult:
     """One comparison. `reason` is its verdict in a sentence, `ended` why no further block was measured.
 
     `command` measures it again. `remarks` are those of its trials, each once: a reader must know them.
+    `diagnostics` are those that moved most first; older files have none.
     """
 
     __pydantic_config__ = _STRICT
@@ -129,6 +152,7 @@ class ComparisonResult:
     command: _Line = ""
     caveat: _Line = ""
     remarks: Annotated[tuple[_Line, ...], MaxLen(100)] = ()
+    diagnostics: Annotated[tuple[DiagnosticResult, ...], MaxLen(500)] = ()
 
     @property
     def own_trials(self) -> tuple[TrialRecord, ...]:

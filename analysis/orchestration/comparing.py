@@ -12,6 +12,7 @@ from typing import TypeVar
 
 from analysis.comparing.blocks import Measure
 from analysis.comparing.description import describe_looks
+from analysis.comparing.diagnostics import compare_diagnostics
 from analysis.comparing.results import (
     LONGEST,
     MOST_BYTES,
@@ -225,6 +226,7 @@ def _conclude(
         command=reproduce,
         caveat=pairing.baseline.deployment.testbed.caveat,
         remarks=_remarks(pairing),
+        diagnostics=compare_diagnostics(taken),
     )
 
 

@@ -223,6 +223,15 @@ DIAGNOSTICS = {
 }
 """What explains a result or casts doubt on it. Kept as series; no verdict rests on them."""
 
+SERVER_DIAGNOSTICS = frozenset(
+    metric.name
+    for metric in (
+        *(SERVER_CPU, GC_PAUSE, STORAGE_READ, STORAGE_WRITTEN, NETWORK_SENT),
+        *(COMPACTION_DEBT, PENDING_COMPACTIONS, UNWRITTEN),
+    )
+)
+"""Those of what servers did, each of which says something of its own."""
+
 PRICE_PER_HOUR = "price_per_hour_usd"
 """The fact that says what the hosts of a trial's servers cost in an hour, in US dollars."""
 PRICES_FROM = "prices_from"

@@ -19,7 +19,14 @@ from perf.model.results import SIDES, TrialStatus
 from reports.pull_requests.reproduction import describe_reproduction
 from reports.wording.links import METHOD_PAGE, PULL_REQUESTS_ANCHOR, comparison_page, series_search
 from reports.wording.markdown import clean, code, escape
-from reports.wording.measures import NO_BREAK, MeasureRow, length_words, view_measure
+from reports.wording.measures import (
+    NO_BREAK,
+    MeasureRow,
+    explains,
+    length_words,
+    view_diagnostic,
+    view_measure,
+)
 from reports.wording.summary import (
     Summary,
     find_attributions,
@@ -136,6 +143,7 @@ def _parts(content: ComparisonFile, reported: Summary, site: str) -> Iterator[Co
     results = sorted(content.comparisons, key=lambda one: WORST_FIRST.index(one.outcome))
     yield from _alarms(content, results, reported.detail)
     yield from _table(content, results, site, is_trusted=True)
+    yield from _servers(results)
     yield from _attributions(content)
     yield from _settings(content)
     if content.notes:
@@ -245,6 +253,19 @@ def _table(
     else:
         title = f"Other measures ({len(lines)}), on which the verdict does not rest"
         yield _fold(title, lines, head=head)
+
+
+def _servers(results: Sequence[ComparisonResult]) -> Iterator[CommentPart]:
+    """Say what the servers did differently where a change was found: what moved most, and surely."""
+    lines = []
+    for one in filter(explains, results):
+        where = f"{code(one.experiment, _MOST_NAME)}: " if len(results) > 1 else ""
+        sure = [view_diagnostic(each) for each in one.diagnostics if each.is_sure][:_MOST_SHOWN]
+        lines += [f"- {where}{escape(str(each), _MOST_REASON)}" for each in sure]
+        if not sure:
+            lines.append(f"- {where}nothing that was recorded of the servers explains it")
+    if lines:
+        yield CommentPart(opening="**What the servers did differently**\n", lines=tuple(lines))
 
 
 def _describe_legend(results: Sequence[ComparisonResult], *, has_links: bool) -> str:

@@ -7,7 +7,8 @@ from datetime import timedelta
 from math import isfinite
 
 from analysis.comparing.blocks import Measure
-from analysis.comparing.results import MeasureResult
+from analysis.comparing.results import ComparisonResult, DiagnosticResult, MeasureResult
+from analysis.detection.verdict import Outcome
 from perf.model.metrics import RESPONSE_TIME
 from reports.wording.markdown import clean
 from reports.wording.wording import (
@@ -75,6 +76,43 @@ def view_measure(result: MeasureResult) -> MeasureRow:
         detectable=_detectable_words(result.detectable),
         result=result,
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiagnosticRow:
+    """What servers did on both sides, in words; `change` is that of the mean, with its interval."""
+
+    title: str
+    levels: str
+    change: str
+    is_sure: bool
+
+    def __str__(self) -> str:
+        """Write it in a line."""
+        return f"{self.title}: {self.levels} ({self.change})"
+
+
+def view_diagnostic(result: DiagnosticResult) -> DiagnosticRow:
+    """Put one diagnostic of the servers into words: a difference is in its unit, not in percent."""
+    one, unit = result.measure, unit_words(result.measure.metric)
+    difference = result.after - result.before
+    return DiagnosticRow(
+        title=clean(
+            f"{metric_words(one.metric, one.statistic)} of {one.operation} {phase_words(one.phase)}"
+        ),
+        levels=f"{number(result.before)} → {number(result.after)}{NO_BREAK}{unit}".rstrip(),
+        change=f"{_signed(difference)}; {_signed(result.low)} to {_signed(result.high)}",
+        is_sure=result.is_sure,
+    )
+
+
+def explains(result: ComparisonResult) -> bool:
+    """Return whether a comparison asks why: it found a change, and knows what its servers did."""
+    return bool(result.diagnostics) and result.outcome in {Outcome.REGRESSED, Outcome.IMPROVED}
+
+
+def _signed(value: float) -> str:
+    return f"+{number(value)}" if value > 0 else number(value)
 
 
 def name_briefly(results: Sequence[MeasureResult]) -> Mapping[Measure, str]:

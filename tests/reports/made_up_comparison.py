@@ -13,6 +13,7 @@ from analysis.comparing.results import (
     Attribution,
     ComparisonFile,
     ComparisonResult,
+    DiagnosticResult,
     ExperimentChange,
     KnobValues,
     MeasureResult,
@@ -235,6 +236,33 @@ UNDECIDED_RESULT = compared(
     ended="the budget was used up after 10 blocks, 40 trials",
 )
 REGRESSED = made(REGRESSED_RESULT)
+
+
+def of_servers(
+    metric: str, before: float, after: float, half: float, statistic: str = "mean"
+) -> DiagnosticResult:
+    """What servers did on both sides; `half` is half the interval of the difference."""
+    return DiagnosticResult(
+        measure=Measure(phase="steady", operation="write", metric=metric, statistic=statistic),
+        before=before,
+        after=after,
+        low=after - before - half,
+        high=after - before + half,
+    )
+
+
+ALIKE = (of_servers("gc_pause", 1.2, 1.4, 0.9), of_servers("network_sent", 310.0, 309.0, 4.0))
+EXPLAINED = made(
+    replace(
+        REGRESSED_RESULT,
+        diagnostics=(
+            of_servers("storage_written", 1180.0, 2478.0, 90.0),
+            of_servers("server_cpu", 62.0, 103.0, 11.0),
+            *ALIKE,
+        ),
+    )
+)
+UNEXPLAINED = made(replace(REGRESSED_RESULT, diagnostics=ALIKE))
 IMPROVED = made(IMPROVED_RESULT)
 UNCHANGED = made(UNCHANGED_RESULT)
 UNDECIDED = made(UNDECIDED_RESULT)
@@ -394,6 +422,14 @@ HOSTILE = made(
             ),
         ),
         trials=turns(8, {1: (TrialStatus.FAILED, _HOSTILE), 2: (TrialStatus.INVALID, _HOSTILE)}),
+        diagnostics=(
+            replace(
+                of_servers("server_cpu", -1e15, 1e15, 0.0),
+                measure=Measure(
+                    phase=_HOSTILE, operation=_HOSTILE, metric=_HOSTILE, statistic=_HOSTILE
+                ),
+            ),
+        ),
     ),
     changes=(
         ExperimentChange(
@@ -464,6 +500,8 @@ SITUATIONS = {
     "hostile": HOSTILE,
     "too-long": TOO_LONG,
     "planted": PLANTED,
+    "explained": EXPLAINED,
+    "unexplained": UNEXPLAINED,
 }
 RESULTS = tuple(
     replace(one.comparisons[0], id=f"cmp-2026-03-0{day}-1", finished_at=STARTED + timedelta(days=day))

@@ -4,6 +4,7 @@ import math
 import re
 from collections.abc import Collection, Iterator
 
+from analysis.comparing.diagnostics import CONFIDENCE
 from analysis.comparing.results import ComparisonResult, SideRecord
 from perf.model.results import SIDES, Purpose, TrialStatus
 from reports.pages.comparison.view import draw_turns, place_turns
@@ -12,7 +13,7 @@ from reports.site.rendering import render
 from reports.site.writing import Batch, SiteFile, batch_of
 from reports.wording.links import comparison_page
 from reports.wording.markdown import clean, drop_invisible
-from reports.wording.measures import length_words, view_measure
+from reports.wording.measures import explains, length_words, view_diagnostic, view_measure
 from reports.wording.summary import side_words, summarize_result
 from reports.wording.wording import NOTHING, named
 
@@ -53,6 +54,9 @@ def render_comparison(result: ComparisonResult, known: Collection[str]) -> SiteF
         sides=list(zip(_describe_side(result.baseline), _describe_side(result.candidate), strict=True)),
         trusted=[one for one in measures if one[1].result.is_trusted],
         others=[one for one in measures if not one[1].result.is_trusted],
+        diagnostics=[view_diagnostic(one) for one in result.diagnostics],
+        asks_why=explains(result),
+        confidence=CONFIDENCE,
         known=known,
         clean=clean,
         drop_invisible=drop_invisible,

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 from made_up_comparison import (
+    EXPLAINED,
     FAILED,
     HOSTILE,
     INVALID,
@@ -16,6 +17,7 @@ from made_up_comparison import (
     SOME_INVALID,
     UNCHANGED_RESULT,
     UNDECIDED_RESULT,
+    UNEXPLAINED,
 )
 
 from analysis.comparing.blocks import TrialValue
@@ -210,3 +212,22 @@ def test_equal_values_lie_in_the_middle_and_noise_stays_small() -> None:
     assert draw(with_values(float("nan"))) is None
     nothing = replace(REGRESSED_RESULT.measures[0], baseline=(), candidate=())
     assert draw(replace(REGRESSED_RESULT, trials=(), measures=(nothing,))) is None
+
+
+def servers_of(result: ComparisonResult) -> tuple[list[str], list[str]]:
+    """Return the titles of what servers did surely differently, and of the rest, in order."""
+    found = re.search(r'<section aria-labelledby="servers">.*?</section>', page_of(result), re.DOTALL)
+    sure, _, rest = (found.group() if found else "").partition("<details>")
+    row = re.compile(r'<th scope="row">(.*?)</th>')
+    return row.findall(sure), row.findall(rest)
+
+
+def test_what_servers_did_differently_stands_before_what_they_did_alike() -> None:
+    sure, rest = servers_of(EXPLAINED.comparisons[0])
+    assert sure == [
+        "Storage written of write at steady load",
+        "Server CPU of write at steady load",
+    ]
+    assert len(rest) == 2
+    assert servers_of(UNEXPLAINED.comparisons[0]) == ([], rest)
+    assert servers_of(REGRESSED_RESULT) == ([], [])  # of a file from before them
