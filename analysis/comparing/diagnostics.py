@@ -26,14 +26,15 @@ def compare_diagnostics(taken: Sequence[Taken]) -> tuple[DiagnosticResult, ...]:
 
     Each has the means of the trials of both sides, which are those that the measures rest on, and the
     interval of the difference of these means, in the unit of the metric: that of Welch (Biometrika 34,
-    1947, 28-35), at a confidence that holds for all of them together (Bonferroni).
+    1947, 28-35), at a confidence that holds for all of them together (Bonferroni). What was zero
+    throughout is left out.
     """
     sides = []
     for measure in sorted(_find(taken)):
         blocks = build_blocks(taken, measure)
         before = [one.value for block in blocks for one in block.baseline]
         after = [one.value for block in blocks for one in block.candidate]
-        if min(len(before), len(after)) >= _LEAST_TRIALS:
+        if min(len(before), len(after)) >= _LEAST_TRIALS and any((*before, *after)):
             sides.append((measure, before, after))
     found = [_compare(*each, miss=(1 - CONFIDENCE) / len(sides)) for each in sides]
     return tuple(sorted(found, key=lambda one: (not one.is_sure, -_factor(one))))

@@ -12,7 +12,8 @@ from analysis.detection.noise import Values
 
 _LEAST_POINTS = 8
 """What gets from one level to the next in fewer points is a step."""
-_SLOW_POINTS = 12
+SLOW_POINTS = 12
+"""A movement of fewer points is as good as a step."""
 _REACH = 45
 _GRID = 20
 """Places tried for the beginning and for the end of a ramp."""
@@ -54,17 +55,19 @@ def find_drifts(evidence: PreparedSequence, places: list[int]) -> tuple[Drift, .
     return tuple(drifts)
 
 
-def lead_over_ramp(evidence: PreparedSequence, start: int, at: int, end: int) -> float:
+def lead_over_ramp(
+    evidence: PreparedSequence, start: int, at: int, end: int, slow: int = SLOW_POINTS
+) -> float:
     """Return by how much a step fits better than the best slow movement, in −2 log likelihoods.
 
-    Both are fitted to at most 45 points on each side; a movement of 12 points and more is slow.
+    Both are fitted to at most 45 points on each side; a movement of `slow` points and more is slow.
     """
     low, high = max(start, at - _REACH), min(end, at + _REACH)
     values = evidence.clipped[low:high]
     variance = evidence.deviation**2 * (1 + evidence.persistence) / (1 - evidence.persistence)
-    if len(values) <= _SLOW_POINTS or variance == 0:
+    if len(values) <= slow or variance == 0:
         return math.inf
-    cost, *_ = _fit_ramp(values, (), variance, _SLOW_POINTS)
+    cost, *_ = _fit_ramp(values, (), variance, slow)
     return cost - _cost(_centre(values, [at - low]), variance, _RAMP_COSTS)
 
 

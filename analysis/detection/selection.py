@@ -11,7 +11,7 @@ import numpy as np
 from analysis.detection.criteria import PreparedSequence, rank_p_value
 from analysis.detection.detection import Shift
 from analysis.detection.noise import Values, least_rank_p_value
-from analysis.detection.ramps import lead_over_ramp
+from analysis.detection.ramps import SLOW_POINTS, lead_over_ramp
 from perf.model.rules import Detection
 
 Step: TypeAlias = tuple[int, int, int]
@@ -32,6 +32,10 @@ _LEAST_REST = 2.7
 """A spike and two points by chance on its side make a step of three points; the two alone do not."""
 _CLEAR_LEAD = 4.0
 """How much better a step must fit than a slow movement, in a series that has some."""
+_NEW_POINTS = 30
+"""A level that has lasted so long was reached, at whatever pace: it is reported."""
+_NEW_LEAD = 2.0
+"""How much better a newer one must fit than a slow movement in any series; this may be its begin."""
 _LOCATION_DROP = 6.0
 """−2 · ln 0.05: places that fit worse than the best by no more than this may be the true one."""
 
@@ -159,13 +163,18 @@ class Selection:
         return self.evidence.size_without_furthest(start, at, end) >= _LEAST_REST
 
     def _is_clear(self, step: Step, steps: Sequence[Step], lead: Callable[[Step], float]) -> bool:
-        """Return whether it is more than newest points that scatter, or a level that wanders.
+        """Return whether it is more than newest points that scatter, or a level that moves slowly.
 
         `lead` says by how much each of the steps fits better than a slow movement. Those that do are no
         part of the wandering.
         """
         evidence, at = self.evidence, step[1]
         if not evidence.outdoes_newest_scatter(*step, self.settings.max_p_value):
+            return False
+        after = step[2] - at
+        asked = _NEW_LEAD if after < _NEW_POINTS else -_CLEAR_LEAD
+        # The longer the new level is known, the slower is what could still pass for it.
+        if lead_over_ramp(evidence, *step, min(max(after, SLOW_POINTS), _NEW_POINTS)) <= asked:
             return False
         if not evidence.wanders([at]) or lead(step) > _CLEAR_LEAD:
             return True

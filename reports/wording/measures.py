@@ -20,6 +20,7 @@ from reports.wording.wording import (
     percent,
     phase_words,
     plain_percent,
+    times,
     unit_words,
 )
 
@@ -80,7 +81,7 @@ def view_measure(result: MeasureResult) -> MeasureRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiagnosticRow:
-    """What servers did on both sides, in words; `change` is that of the mean, with its interval."""
+    """What servers did on both sides, in words; `change` is a factor, and the interval in the unit."""
 
     title: str
     levels: str
@@ -95,13 +96,12 @@ class DiagnosticRow:
 def view_diagnostic(result: DiagnosticResult) -> DiagnosticRow:
     """Put one diagnostic of the servers into words: a difference is in its unit, not in percent."""
     one, unit = result.measure, unit_words(result.measure.metric)
-    difference = result.after - result.before
     return DiagnosticRow(
         title=clean(
             f"{metric_words(one.metric, one.statistic)} of {one.operation} {phase_words(one.phase)}"
         ),
         levels=f"{number(result.before)} → {number(result.after)}{NO_BREAK}{unit}".rstrip(),
-        change=f"{_signed(difference)}; {_signed(result.low)} to {_signed(result.high)}",
+        change=f"{times(result.before, result.after)}; {_signed(result.low)} to {_signed(result.high)}",
         is_sure=result.is_sure,
     )
 
@@ -112,6 +112,7 @@ def explains(result: ComparisonResult) -> bool:
 
 
 def _signed(value: float) -> str:
+    """Write a difference in the unit of its metric, with its sign."""
     return f"+{number(value)}" if value > 0 else number(value)
 
 
