@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from analysis.comparing.results import NEW
 from analysis.detection import words
 from analysis.detection.alerts import Alert
 from analysis.detection.detection import ChangePoint, ChangeState
@@ -271,10 +272,21 @@ def _describe_relevance(change: ChangePoint, settings: Detection) -> tuple[str, 
 
 
 def name_gap(change: ChangePoint) -> str:
-    """Describe between which releases a change lies, or within one of them since which night."""
+    """Describe between which releases a change lies, or within one of them since which night.
+
+    A release that the newest night measured for the first time is said to be new.
+    """
     if change.last_before.release.version != change.first_after.release.version:
-        return name_span(change.last_before, change.first_after)
+        return f"{name_span(change.last_before, change.first_after)}{NEW if _is_new(change) else ''}"
     return f"within {change.first_after.release.version}, since {name_night(change.first_after)}"
+
+
+def _is_new(change: ChangePoint) -> bool:
+    """Return whether the newest night of a series, and none before it, measured the release after."""
+    nights = [night for night in nights_of(change.series) if night]
+    version = change.first_after.release.version
+    had = {one.night for one in change.series.points.occasions if one.release.version == version}
+    return len(nights) > 1 and had == {nights[-1]}
 
 
 def name_span(before: Point, after: Point) -> str:

@@ -5,10 +5,13 @@ from datetime import timedelta
 
 from made_up_nights import KEY, Nights, judge_nights
 
+from analysis.detection.series import Points
 from analysis.judging.explanations import Explanation
 from analysis.judging.incidents import Cause, Incident
 from analysis.orchestration.setting_words import find_changed
 from perf.model.results import SeriesKey, TrialHead, TrialId, TrialStatus
+from reports.notifications.notification import view_notifications
+from reports.pages.feeds.feed import name_notification
 from reports.pages.incident.story import say_gap
 from reports.wording.changes import name_gap, say_explanation
 from reports.wording.headline import say_headline
@@ -103,6 +106,33 @@ def test_one_page_and_the_next_say_the_same_since_when() -> None:
     since = f"since night {night_name(incident.lead.first_after.night)}"
     assert since in say_headline(incident)
     assert name_gap(incident.lead) == f"within 5.0.4, {since}"
+
+
+def brought_by(incident: Incident, version: str, nights: int) -> Incident:
+    """Return an incident whose lead is a step to a release that the last so many nights measured."""
+    lead = incident.lead
+    known = list(lead.series.points)[: lead.index + nights]
+    release = replace(lead.first_after.release, version=version)
+    points = Points.of(
+        (*known[: lead.index], *(replace(one, release=release) for one in known[lead.index :]))
+    )
+    moved = replace(
+        lead,
+        series=replace(lead.series, points=points),
+        last_before=points[lead.index - 1],
+        first_after=points[lead.index],
+    )
+    return replace(incident, lead=moved, changes=(moved,))
+
+
+def test_a_release_is_said_to_be_new_on_the_night_that_measured_it_first_and_on_no_later_one() -> None:
+    nights, incident = regressed()
+    for how_many, said in ((1, "5.0.4 → 5.0.10 (new)"), (2, "5.0.4 → 5.0.10")):
+        new = brought_by(incident, "5.0.10", how_many)
+        assert name_gap(new.lead) == said
+        (told,) = view_notifications(replace(nights.judgement, incidents=(new,)), nights.heads)
+        assert told.between == said
+        assert name_notification(told).endswith(said)
 
 
 def test_nights_between_without_a_valid_trial_are_said_with_the_new_configuration() -> None:
