@@ -8,7 +8,10 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 
 import pytest
 from click.testing import CliRunner, Result
@@ -414,27 +417,67 @@ def test_a_bisection_without_time_is_said_with_its_command(lab: Lab) -> None:
     assert read_bisections(lab.paths) == ()
 
 
-def offer(lab: Lab, *builds: dict[str, str]) -> None:
-    """Let the suite choose by rule, and a source offer these builds."""
+def choose_by_rule(lab: Lab, kind: str) -> None:
+    """Let the suite choose by rule among what a source of this kind offers."""
     suite = lab.configs / "suites" / "night.yaml"
     suite.write_text(suite.read_text().replace('["1.0.0", "1.0.2"]', '["1.0: newest 2"]'))
-    (lab.configs.parent / "offered").write_text("\n".join(map(json.dumps, builds)))
     sources = lab.configs / "sources"
     sources.mkdir(exist_ok=True)
-    (sources / "tool.yaml").write_text(
-        "name: tool\ndescription: For a test.\nsystem: fake\nkind: command\ncommand: [cat, offered]\n"
-    )
+    (sources / "tool.yaml").write_text(f"name: tool\ndescription: For a test.\nsystem: fake\n{kind}\n")
 
 
+def offer(lab: Lab, *builds: dict[str, str]) -> None:
+    """Let a command offer these builds."""
+    choose_by_rule(lab, "kind: command\ncommand: [cat, offered]")
+    (lab.configs.parent / "offered").write_text("\n".join(map(json.dumps, builds)))
+
+
+class Mirror:
+    """A Maven repository on this host, with the metadata of one library as Maven Central has it."""
+
+    def __init__(self, root: Path, address: str) -> None:
+        self._metadata = root / "org/example/tool/maven-metadata.xml"
+        self._metadata.parent.mkdir(parents=True)
+        self.source = f"kind: maven\nlibrary: org.example:tool\nlines: ['1.0']\nrepository: {address}"
+
+    def publish(self, *versions: str) -> None:
+        listed = "".join(f"<version>{one}</version>" for one in versions)
+        self._metadata.write_text(
+            '<?xml version="1.0" encoding="UTF-8"?>\n<metadata><groupId>org.example</groupId>'
+            f"<artifactId>tool</artifactId><versioning><latest>{versions[-1]}</latest>"
+            f"<release>{versions[-1]}</release><versions>{listed}</versions>"
+            "<lastUpdated>20261126080000</lastUpdated></versioning></metadata>\n"
+        )
+
+
+@pytest.fixture
+def mirror(tmp_path: Path) -> Iterator[Mirror]:
+    root = tmp_path / "repository"
+    handler = partial(SimpleHTTPRequestHandler, directory=str(root))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as http:
+        Thread(target=http.serve_forever, daemon=True).start()
+        yield Mirror(root, f"http://127.0.0.1:{http.server_port}")
+        http.shutdown()
+
+
+@pytest.mark.parametrize("kind", ["command", "maven"])
 def test_a_release_that_appears_is_measured_first_and_compared_with_the_one_before_it(
-    lab: Lab,
+    lab: Lab, mirror: Mirror, kind: str
 ) -> None:
     lab.configure("compare_minutes: 20")
     lab.by_night |= {"1.0.1": 1000.0, "1.0.2": 1000.0, "1.0.3": 800.0}
-    offer(lab)
+    if kind == "maven":
+        choose_by_rule(lab, mirror.source)
+        mirror.publish("1.0.0", "1.0.1", "1.0.2")
+    else:
+        offer(lab)
     first = lab.run()
     assert first.exit_code == 0, first.output
-    offer(lab, {"version": "1.0.3"})
+    # Nothing is edited between the two nights but what the vendor publishes.
+    if kind == "maven":
+        mirror.publish("1.0.0", "1.0.1", "1.0.2", "1.0.3")
+    else:
+        offer(lab, {"version": "1.0.3"})
     second = lab.run()
     assert "found: fake 1.0.3" in second.stderr
     night = read_nights(lab.paths)[-1]
