@@ -26,6 +26,7 @@ _MOST_PARTS = 2_000_000
 _STRICT = ConfigDict(extra="forbid")
 LONGEST = 2000
 """Characters of a text."""
+MOST_DEFAULTS = 500
 _Line = Annotated[str, StringConstraints(max_length=LONGEST)]
 _MOST = 1e15
 _Count = Annotated[int, Field(ge=0, le=1_000_000)]
@@ -125,11 +126,26 @@ class DiagnosticResult:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class KnobValues:
+    """One setting that differs between two sides, with both values as JSON; empty where absent.
+
+    `path` is the way to it with its file, `key` what its database calls it; older files have no key.
+    """
+
+    __pydantic_config__ = _STRICT
+    path: _Line
+    key: _Line = ""
+    before: _Line
+    after: _Line
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ComparisonResult:
     """One comparison. `reason` is its verdict in a sentence, `ended` why no further block was measured.
 
     `command` measures it again. `remarks` are those of its trials, each once: a reader must know them.
-    `diagnostics` are those that moved most first; older files have none.
+    `diagnostics` are those that moved most first, `defaults` what both artifacts set in files of their
+    own, and differently; older files have neither.
     """
 
     __pydantic_config__ = _STRICT
@@ -153,6 +169,7 @@ class ComparisonResult:
     caveat: _Line = ""
     remarks: Annotated[tuple[_Line, ...], MaxLen(100)] = ()
     diagnostics: Annotated[tuple[DiagnosticResult, ...], MaxLen(500)] = ()
+    defaults: Annotated[tuple[KnobValues, ...], MaxLen(MOST_DEFAULTS)] = ()
 
     @property
     def own_trials(self) -> tuple[TrialRecord, ...]:
@@ -171,20 +188,6 @@ class Revision:
     __pydantic_config__ = _STRICT
     ref: _Line
     sha: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{7,64}$")]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KnobValues:
-    """One setting that differs between two revisions, with both values as JSON; empty where absent.
-
-    `path` is the way to it with its file, `key` what its database calls it; older files have no key.
-    """
-
-    __pydantic_config__ = _STRICT
-    path: _Line
-    key: _Line = ""
-    before: _Line
-    after: _Line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,7 +16,9 @@ from analysis.comparing.diagnostics import compare_diagnostics
 from analysis.comparing.results import (
     LONGEST,
     MOST_BYTES,
+    MOST_DEFAULTS,
     ComparisonResult,
+    KnobValues,
     SideRecord,
     TrialRecord,
     read_result,
@@ -53,6 +55,8 @@ from perf.model.errors import InputError, UsageError
 from perf.model.identity import named
 from perf.model.results import SIDES, TURNS, SideName, Taken, Trial, TrialStatus
 from perf.model.rules import Detection
+from perf.systems import registry
+from perf.systems.contract import ShipsDefaults
 from perf.workloads.stages import ladder_phases
 
 T = TypeVar("T")
@@ -227,6 +231,28 @@ def _conclude(
         caveat=pairing.baseline.deployment.testbed.caveat,
         remarks=_remarks(pairing),
         diagnostics=compare_diagnostics(taken),
+        defaults=_compare_defaults(course),
+    )
+
+
+def _compare_defaults(course: ComparisonRun) -> tuple[KnobValues, ...]:
+    """Return what the files of both artifacts set differently; nothing unless both bring such files."""
+    system = registry.load(course.pairing.baseline.deployment.experiment.system)
+    if not isinstance(system, ShipsDefaults):
+        return ()
+    fetched = (course.artifacts[side] for side in SIDES)
+    before, after = (system.defaults(one.release, one.artifact) for one in fetched)
+    if not (before and after):
+        return ()
+    differ = [key for key in sorted({*before, *after}) if before.get(key) != after.get(key)]
+    return tuple(
+        KnobValues(
+            path=cut(key),
+            key=cut(key.partition(": ")[2]),
+            before=cut(before.get(key, "")),
+            after=cut(after.get(key, "")),
+        )
+        for key in differ[:MOST_DEFAULTS]
     )
 
 

@@ -289,6 +289,15 @@ class WantsTuning(Protocol):
 
 
 @runtime_checkable
+class ShipsDefaults(Protocol):
+    """A system whose artifacts may bring default settings in files, which a trial begins with."""
+
+    def defaults(self, release: Release, artifact: Artifact) -> Mapping[str, str]:
+        """Return what these files set, each by file and key, as JSON; nothing where there are none."""
+        ...
+
+
+@runtime_checkable
 class ReportsFacts(Protocol):
     """A system with facts of its own that can move a number, for example its Java runtime."""
 

@@ -146,6 +146,7 @@ def _parts(content: ComparisonFile, reported: Summary, site: str) -> Iterator[Co
     yield from _servers(results)
     yield from _attributions(content)
     yield from _settings(content)
+    yield from _defaults(results)
     if content.notes:
         lines = [f"- {escape(one, _MOST_REASON)}" for one in content.notes]
         yield _fold(f"Notes ({len(lines)})", lines)
@@ -387,6 +388,13 @@ def _settings(content: ComparisonFile) -> Iterator[CommentPart]:
             lines.append(f"  - and {unlisted:,} more")
     if lines:
         yield _fold(f"Changed settings ({listed})", lines)
+
+
+def _defaults(results: Sequence[ComparisonResult]) -> Iterator[CommentPart]:
+    """List the defaults that two releases ship and that differ, once for all experiments."""
+    found = dict.fromkeys(knob for one in results for knob in one.defaults)
+    if lines := [f"- {code(knob_words(knob), _MOST_REASON)}" for knob in found]:
+        yield _fold(f"Defaults of the releases that differ ({len(lines)})", lines)
 
 
 def _records(content: ComparisonFile, results: Sequence[ComparisonResult]) -> Iterator[CommentPart]:

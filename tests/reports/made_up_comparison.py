@@ -260,6 +260,20 @@ EXPLAINED = made(
             of_servers("server_cpu", 62.0, 103.0, 11.0),
             *ALIKE,
         ),
+        defaults=(
+            KnobValues(
+                path="cassandra.yaml: storage_compatibility_mode",
+                key="storage_compatibility_mode",
+                before='"CASSANDRA_4"',
+                after='"NONE"',
+            ),
+            KnobValues(
+                path="jvm-server.options: -XX:+UseConcMarkSweepGC",
+                key="-XX:+UseConcMarkSweepGC",
+                before="true",
+                after="",
+            ),
+        ),
     )
 )
 UNEXPLAINED = made(replace(REGRESSED_RESULT, diagnostics=ALIKE))
@@ -430,6 +444,7 @@ HOSTILE = made(
                 ),
             ),
         ),
+        defaults=(KnobValues(path=_HOSTILE, key=_HOSTILE, before=_HOSTILE, after="`" * 30),),
     ),
     changes=(
         ExperimentChange(

@@ -28,12 +28,13 @@ from perf.hosts.remote import (
 )
 from perf.model.access import Access
 from perf.model.errors import ConfigError, NotReady
-from perf.model.results import Fact, Release, Source
+from perf.model.results import Artifact, Fact, Release, Source
 from perf.model.sources import DEV
 from perf.releases import java
 from perf.releases.artifacts import SUMS
 from perf.releases.origin import Origin
 from perf.releases.versions import place_version
+from perf.systems.cassandra import defaults
 from perf.systems.cassandra.access import FAST_ACCOUNT, access_settings
 from perf.systems.contract import (
     COMPACTION_PENDING_TASKS,
@@ -133,8 +134,22 @@ class Cassandra(Product):
         write_text(node.remote, f"{conf}/logback.xml", _read_data("logback.xml"))
 
     def facts(self, cluster: Cluster) -> tuple[Fact, ...]:
-        """Return the version of each node's Java runtime, which can move a number."""
-        return java_facts(cluster, "java")
+        """Return the version of each node's Java, where defaults are from, and what is forced."""
+        settings = _begin_with(cluster)
+        is_own = defaults.read_settings(cluster.artifact.location) is not None
+        whose = (
+            "the release's own conf/" if is_own else "in the release's code; JVM options Knickpoint's"
+        )
+        forced = defaults.list_forced(settings)
+        return (
+            *java_facts(cluster, "java"),
+            Fact(host="", name="defaults", value=whose),
+            *(Fact(host="", name=f"forced:{key}", value=why) for key, why in forced.items()),
+        )
+
+    def defaults(self, release: Release, artifact: Artifact) -> Mapping[str, str]:
+        """Return the settings and JVM options that an artifact's own conf/ has."""
+        return defaults.list_defaults(artifact.location, _java_major(release))
 
     def start(self, node: Node, cluster: Cluster) -> None:
         """Start the node's JVM."""
@@ -222,14 +237,8 @@ def render_config(node: Node, cluster: Cluster) -> str:
         ConfigError: the config sets what Knickpoint decides.
 
     """
-    base: Settings = YAML(typ="safe", pure=True).load(_read_data("cassandra.yaml"))
-    sync = (
-        "commitlog_sync_period_in_ms"
-        if rules_of(cluster.release.line) == "4.0"
-        else "commitlog_sync_period"
-    )
-    base[sync] = 10_000 if sync.endswith("_ms") else "10000ms"
-    settings = base | dict(cluster.config.settings)
+    forced = {key: value for key, (value, _) in defaults.FORCED_SETTINGS.items()}
+    settings = _begin_with(cluster) | forced | dict(cluster.config.settings)
     own = _own_settings(node, cluster, int(str(settings["num_tokens"])))
     if taken := sorted(own.keys() & cluster.config.settings.keys()):
         raise ConfigError(
@@ -244,10 +253,24 @@ def render_config(node: Node, cluster: Cluster) -> str:
     return text.getvalue()
 
 
+def _begin_with(cluster: Cluster) -> Settings:
+    """Return the release's own settings, or those without which its code does not start."""
+    if (shipped := defaults.read_settings(cluster.artifact.location)) is not None:
+        return shipped
+    base: Settings = YAML(typ="safe", pure=True).load(_read_data("cassandra.yaml"))
+    if rules_of(cluster.release.line) == "4.0":
+        return base | {"commitlog_sync_period_in_ms": 10_000}
+    return base | {"commitlog_sync_period": "10000ms"}
+
+
 def rules_of(line: str) -> str:
     """Return the line by whose rules a release is started: `5.0` for `5.0-dev`, else the newest."""
     line = line.removesuffix(DEV).removesuffix("-")
     return line if line in _JAVA_MAJOR else max(_JAVA_MAJOR)
+
+
+def _java_major(release: Release) -> int:
+    return _JAVA_MAJOR[rules_of(release.line)]
 
 
 def _refuse_layout(cluster: Cluster) -> None:
@@ -292,11 +315,11 @@ def java_command(node: Node, cluster: Cluster) -> tuple[str, ...]:
     Nothing here uses JMX, so none of its ports is opened; Cassandra 4.0 calls that an error and starts.
     """
     home, config = node.work_dir, cluster.config
-    lines = (line.strip() for line in _read_data("jvm.options").splitlines())
     heap = (f"-Xms{config.heap_mb}m", f"-Xmx{config.heap_mb}m") if config.heap_mb else ()
     return (
         f"{home}/java",
-        *(line for line in lines if line and not line.startswith("#")),
+        *defaults.read_options(cluster.artifact.location, _java_major(cluster.release)),
+        *defaults.FORCED_OPTIONS,
         *heap,
         f"-Djava.io.tmpdir={home}/native",
         f"-Djna.tmpdir={home}/native",
@@ -335,7 +358,7 @@ def _put_release(node: Node, cluster: Cluster) -> str:
 
 def _put_java(node: Node, cluster: Cluster) -> str:
     """Return the path of a fitting `java` on the node's host."""
-    majors = (_JAVA_MAJOR[rules_of(cluster.release.line)],)
+    majors = (_java_major(cluster.release),)
     if found := java.search(node.remote, majors):
         return found.path
     fetched = java.fetch(majors, _say_nothing)

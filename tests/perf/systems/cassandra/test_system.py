@@ -12,12 +12,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import JsonValue
 from ruamel.yaml import YAML
+from shipped_conf import write_conf
 
 from perf.hosts.remote import LocalHost
 from perf.model.design import SystemConfig, Testbed, Topology
 from perf.model.errors import ConfigError
 from perf.model.results import Artifact, Source
 from perf.releases.artifacts import find_release
+from perf.systems.cassandra.defaults import (
+    FORCED_OPTIONS,
+    FORCED_SETTINGS,
+    list_forced,
+    read_settings,
+)
 from perf.systems.cassandra.system import Cassandra, java_command, render_config, tokens
 from perf.systems.contract import (
     BootstrapsOnce,
@@ -211,6 +218,72 @@ def test_the_command_line(make_cluster: Callable[..., Cluster]) -> None:
     )
     assert not any("jmx." in word for words in commands for word in words if word.startswith("-D"))
     assert not any(word.startswith("#") or not word for word in command)
+
+
+def shipped(cluster: Cluster, release: Path, **conf: Any) -> Cluster:  # noqa: ANN401  of `write_conf`
+    """Return the ring with an artifact that has a conf/ of its own."""
+    write_conf(release, **conf)
+    return replace(cluster, artifact=replace(cluster.artifact, location=str(release)))
+
+
+def test_a_node_begins_with_what_its_release_ships(
+    make_cluster: Callable[..., Cluster], tmp_path: Path
+) -> None:
+    cluster = make_cluster(settings={"concurrent_reads": 64}, jvm_options=("-Xss1m",))
+    cluster = shipped(cluster, tmp_path / "own", stack="300k", concurrent_writes=48)
+    node = cluster.nodes[0]
+    config = load(render_config(node, cluster))
+    assert config["concurrent_writes"] == 48  # the release's
+    assert config["concurrent_reads"] == 64  # the config's, which comes after it
+    assert config["cluster_name"] == "knickpoint"  # forced
+    assert config["listen_address"] == node.address
+    assert config["commitlog_sync_period"] == "10000ms"
+    command = java_command(node, cluster)
+    assert {"-ea", "-Xss300k", "-XX:MaxGCPauseMillis=300", *FORCED_OPTIONS} <= set(command)
+    assert command.index("-Xss300k") < command.index("-Xss1m")  # the JVM takes the last one
+    assert "-Xss512k" not in command  # ours
+    assert not {"-XX:+UseConcMarkSweepGC", "-XX:+NotTakenSinceItIsIndented"} & set(command)
+
+
+def test_what_is_forced_is_listed_with_its_reason_unless_the_release_has_it_the_same_way(
+    make_cluster: Callable[..., Cluster], tmp_path: Path
+) -> None:
+    cluster = shipped(make_cluster(), tmp_path / "own")
+    settings = read_settings(cluster.artifact.location)
+    assert settings is not None
+    forced = list_forced(settings)
+    assert forced.keys() - FORCED_OPTIONS.keys() == {
+        "cluster_name",
+        "auto_bootstrap",
+        "start_native_transport",
+    }
+    assert forced["cluster_name"] == '"knickpoint": servers of one trial belong together'
+    assert list_forced({}).keys() == FORCED_SETTINGS.keys() | FORCED_OPTIONS.keys()
+
+
+def test_defaults_that_differ_are_to_be_seen_and_libraries_ship_none(
+    make_cluster: Callable[..., Cluster], tmp_path: Path
+) -> None:
+    cluster = make_cluster()
+    assert SYSTEM.defaults(cluster.release, cluster.artifact) == {}
+    old, new = (
+        SYSTEM.defaults(cluster.release, shipped(cluster, tmp_path / name, **conf).artifact)
+        for name, conf in (("old", {}), ("new", {"stack": "512k", "concurrent_writes": 48}))
+    )
+    assert dict(old.items() - new.items()) == {
+        "cassandra.yaml: concurrent_writes": "32",
+        "jvm-server.options: -Xss256k": "true",
+    }
+    assert old["cassandra.yaml: cluster_name"] == '"Test Cluster"'
+
+
+def test_a_conf_that_cannot_be_read_says_which_file(
+    make_cluster: Callable[..., Cluster], tmp_path: Path
+) -> None:
+    cluster = shipped(make_cluster(), tmp_path / "own")
+    (tmp_path / "own/conf/cassandra.yaml").write_text("a: [")
+    with pytest.raises(ConfigError, match=r"own/conf/cassandra\.yaml"):
+        render_config(cluster.nodes[0], cluster)
 
 
 def test_a_node_is_pinned_to_its_cores(make_cluster: Callable[..., Cluster]) -> None:
