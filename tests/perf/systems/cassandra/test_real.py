@@ -6,18 +6,21 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from cassandra import DriverException
 from cassandra.cluster import NoHostAvailable
+from shipped_conf import write_conf
 
 from perf.hosts.remote import LocalHost, running_pid
 from perf.model.design import SystemConfig, Testbed, Topology
 from perf.model.errors import NotReady, StepFailed
 from perf.model.records import Sensor, Stored
-from perf.releases.artifacts import fetch, find_release
+from perf.releases.artifacts import copy_variable, fetch, find_release
+from perf.systems.cassandra.defaults import FORCED_OPTIONS
 from perf.systems.cassandra.system import Cassandra
 from perf.systems.contract import (
     COMPACTION_PENDING_TASKS,
@@ -65,27 +68,10 @@ def stop(node: Node, *, force: bool) -> None:
         time.sleep(0.1)
 
 
-@pytest.fixture(scope="module")
-def cluster(
-    tmp_path_factory: pytest.TempPathFactory, make_testbed: Callable[..., Testbed]
-) -> Iterator[Cluster]:
-    """Yield one serving node."""
-    release = find_release(SYSTEM, "5.0.9")
-    node = Node(
-        name="node-1",
-        index=0,
-        address=ADDRESS,
-        remote=LocalHost(),
-        work_dir=str(tmp_path_factory.mktemp("run") / "node-1"),
-    )
-    ring = Cluster(
-        release=release,
-        artifact=fetch(SYSTEM, release, report=print),
-        nodes=(node,),
-        topology=Topology(name="one", description="one node", servers=1, replication_factor=1),
-        testbed=make_testbed(jvm_options=("-XX:TieredStopAtLevel=1",)),
-        config=SystemConfig(system="cassandra", name="default", description="as shipped", heap_mb=512),
-    )
+@contextmanager
+def serving(ring: Cluster) -> Iterator[Cluster]:
+    """Have the one node of a ring serve."""
+    (node,) = ring.nodes
     SYSTEM.wipe(node)
     SYSTEM.install(node, ring)
     SYSTEM.configure(node, ring)
@@ -95,6 +81,51 @@ def cluster(
         yield ring
     finally:
         stop(node, force=True)
+
+
+def make_ring(work_dir: Path, make_testbed: Callable[..., Testbed]) -> Cluster:
+    """Describe a ring of one node."""
+    release = find_release(SYSTEM, "5.0.9")
+    node = Node(
+        name="node-1", index=0, address=ADDRESS, remote=LocalHost(), work_dir=str(work_dir / "node-1")
+    )
+    return Cluster(
+        release=release,
+        artifact=fetch(SYSTEM, release, report=print),
+        nodes=(node,),
+        topology=Topology(name="one", description="one node", servers=1, replication_factor=1),
+        testbed=make_testbed(jvm_options=("-XX:TieredStopAtLevel=1",)),
+        config=SystemConfig(system="cassandra", name="default", description="as shipped", heap_mb=512),
+    )
+
+
+@pytest.fixture(scope="module")
+def cluster(
+    tmp_path_factory: pytest.TempPathFactory, make_testbed: Callable[..., Testbed]
+) -> Iterator[Cluster]:
+    """Yield one serving node."""
+    with serving(make_ring(tmp_path_factory.mktemp("run"), make_testbed)) as ring:
+        yield ring
+
+
+def test_a_server_runs_with_what_its_archive_ships(
+    tmp_path: Path, make_testbed: Callable[..., Testbed], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ring = make_ring(tmp_path, make_testbed)
+    write_conf(tmp_path / "own", stack="300k", concurrent_writes=48)
+    (tmp_path / "own" / "lib").symlink_to(Path(ring.artifact.location, "lib"))
+    monkeypatch.setenv(copy_variable(ring.release), str(tmp_path / "own"))
+    ring = replace(ring, artifact=fetch(SYSTEM, ring.release, report=print))
+    (node,) = ring.nodes
+    with serving(ring), open_driver(SYSTEM.target(ring, consistency="ONE", timeout_s=5)) as session:
+        query = "SELECT value FROM system_views.settings WHERE name = 'concurrent_writes'"
+        assert session.execute(query).one()[0] == "48"
+        pid = running_pid(node.remote, f"{node.work_dir}/server.pid")
+        command = Path(f"/proc/{pid}/cmdline").read_text().split("\0")
+        assert {"-ea", "-Xss300k", *FORCED_OPTIONS} <= set(command)
+        told = {fact.name: fact.value for fact in SYSTEM.facts(ring)}
+    assert told["defaults"] == "the release's own conf/"
+    assert "forced:cluster_name" in told
 
 
 def reading(index: int) -> SensorReading:
