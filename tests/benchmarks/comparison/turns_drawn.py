@@ -8,7 +8,9 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+import recorded
 from data import NOISES, make_generator
+from data import noise as draw_noise
 from numpy.random import Generator
 from numpy.typing import NDArray
 
@@ -27,7 +29,7 @@ OWN = {
     "walk": "the hosts wander as much from trial to trial as trials scatter",
 }
 """Kinds beside those of `data.NOISES`, in standard deviations (of the clean part, with outliers)."""
-KINDS = (*NOISES, *OWN)
+KINDS = (*NOISES, *(("recorded",) if recorded.RECORDED.exists() else ()), *OWN)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,8 +81,8 @@ def _block(trials: list[TrialValue], sides: Sides) -> Block:
 
 def _noise(kind: str, sides: Sides, generator: Generator) -> Array:
     n = len(sides)
-    if kind in NOISES:
-        return NOISES[kind](n, generator)
+    if kind in NOISES or kind == "recorded":
+        return draw_noise(kind, n, generator)
     normal = generator.standard_normal(n)
     if kind == "outliers_many":
         return normal + 8 * generator.choice([-1.0, 1.0], n) * (generator.random(n) < 0.1)
