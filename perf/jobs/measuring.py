@@ -15,10 +15,11 @@ from perf.history.place import start_of_ids
 from perf.history.store import Appended, append_all
 from perf.jobs.feasible import check_load_time
 from perf.jobs.holding import hold, renew_lease
+from perf.load.native_binary import ENGINE, find_native, sha256_of
 from perf.local.paths import DataPaths
 from perf.local.progress import Progress
 from perf.model.design import Deployment, Suite
-from perf.model.errors import HostUnfit, KnickpointError, ReleaseError
+from perf.model.errors import HostUnfit, KnickpointError, ReleaseError, UsageError
 from perf.model.metrics import RESPONSE_TIME, THROUGHPUT
 from perf.model.results import Artifact, Purpose, Release, Source, Trial, TrialId, TrialStatus
 from perf.model.shown import list_some
@@ -70,14 +71,24 @@ class Job:
         artifact = releases.fetch(system, release, build=build, report=self.progress.report)
         if artifact.source not in (Source.PATH, Source.BUILTIN):
             key = f"{system_name} {version} {artifact.source}"
-            expected = pin(self.paths.found_releases, key, artifact.sha256)
-            if artifact.sha256 != expected:
-                raise ReleaseError(
-                    f"{key} is not what it was when it was first fetched here: its files had the"
-                    f" checksum {expected}, and have {artifact.sha256}; find out who changed a release."
-                    f" To accept it, remove the checksum from {self.paths.found_releases}"
-                )
+            if changed := self._find_change(key, artifact.sha256):
+                raise ReleaseError(f"{changed} Find out who changed a release.")
         return Fetched(release=release, artifact=artifact)
+
+    def _find_change(self, key: str, sha256: str) -> str:
+        """Say that something is not what it was when it was first used here; nothing if it is.
+
+        The cache is writable by all that runs as this user; what was used first is kept beside the
+        history.
+        """
+        path = self.paths.found_releases
+        expected = pin(path, key, sha256)
+        if sha256 == expected:
+            return ""
+        return (
+            f"{key} is not what it was when it was first used here: its checksum was {expected}, and is"
+            f" {sha256}; to accept it, remove the checksum from {path}."
+        )
 
     def fetch_all(self, wanted: Iterable[tuple[str, str]]) -> "FetchedAll":
         """Fetch several releases, by system and version, some at a time; none stops another.
@@ -133,6 +144,8 @@ class Job:
 
         """
         renew_lease(order.deployment)
+        if order.deployment.engine == "native":
+            self._check_engine()
         system = registry.load(order.deployment.experiment.system)
         try:
             trial = run_trial(order, system, self.paths, self.progress)
@@ -141,6 +154,23 @@ class Job:
             raise HostUnfit(f"{problem}\n{hint}") from problem
         self.progress.report(explain(trial, self.paths))
         return trial
+
+    def _check_engine(self) -> None:
+        """Insist that the native engine is the program that was built from these sources first.
+
+        Raises:
+            HostUnfit: it is another one, or there is none.
+
+        """
+        try:
+            built = find_native()
+        except UsageError as error:
+            raise HostUnfit(f"engine: native cannot offer the load: {error}") from error
+        if changed := self._find_change(f"{ENGINE} {built.parent.name}", sha256_of(built)):
+            raise HostUnfit(
+                f"{changed} Built anew with another compiler it is another one, which is a change of"
+                " method; else find out who changed it, remove it and say: make native"
+            )
 
 
 def open_job(data: Path, configs: Path | None) -> Job:

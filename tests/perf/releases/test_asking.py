@@ -287,7 +287,7 @@ def test_an_archive_must_be_what_its_source_said_and_stay_what_it_was(tmp_path: 
     # The cache is emptied, and the archive is another one.
     make_archive(builds / "a.tar.gz", "y")
     (tmp_path / "cache").rename(tmp_path / "away")
-    with pytest.raises(ReleaseError, match="not what it was when it was first fetched"):
+    with pytest.raises(ReleaseError, match="not what it was when it was first used"):
         job.fetch("fake", "2.0.91")
 
 

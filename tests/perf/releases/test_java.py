@@ -1,5 +1,6 @@
 """A fitting Java is found where hosts keep them, or fetched by its pinned hash."""
 
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -69,6 +70,23 @@ def test_a_fetched_runtime_runs(major: int) -> None:
     found = java.fetch((major,), print)
     done = subprocess.run([found.path, "-version"], capture_output=True, text=True, check=True)
     assert f'version "{major}.' in done.stderr
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("name", ["lib/modules", "bin/java", "lib/added.so"])
+def test_a_runtime_that_was_changed_is_not_handed_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    whole = Path(java.fetch((17,), print).path).parents[1]
+    monkeypatch.setenv("KNICKPOINT_CACHE", str(tmp_path / "cache"))
+    planted = tmp_path / "cache" / "java" / whole.name
+    shutil.copytree(whole, planted, symlinks=True)
+    assert java.fetch((17,), print).path == str(planted / "bin" / "java")
+    with (planted / name).open("ab") as opened:
+        opened.write(b"x")
+    assert not java.is_pinned(LocalHost(), str(planted))
+    assert java.fetch((17,), print).path == str(planted / "bin" / "java")
+    assert java.is_pinned(LocalHost(), str(planted))
 
 
 def test_pauses_of_every_collector_add_up(tmp_path: Path) -> None:

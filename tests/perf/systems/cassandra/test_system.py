@@ -190,6 +190,15 @@ def test_a_setting_that_was_renamed(
     }
 
 
+@pytest.mark.parametrize("version", ["4.0.19", "5.0.9"])
+def test_another_way_of_syncing_leaves_no_period_of_this_one(
+    make_cluster: Callable[..., Cluster], version: str
+) -> None:
+    cluster = make_cluster(version, settings={"commitlog_sync": "batch"})
+    config = load(render_config(cluster.nodes[0], cluster))
+    assert [key for key in config if key.startswith("commitlog_sync")] == ["commitlog_sync"]
+
+
 def test_a_config_may_choose_the_number_of_tokens(make_cluster: Callable[..., Cluster]) -> None:
     cluster = make_cluster(settings={"num_tokens": 1})
     config = load(render_config(cluster.nodes[0], cluster))

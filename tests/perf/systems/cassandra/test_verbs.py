@@ -128,7 +128,7 @@ def test_refuses_a_copy_that_arrived_damaged(
 ) -> None:
     cluster = make_cluster(Elsewhere())
     Path(cluster.artifact.location, "lib", "a.jar").write_bytes(b"b")
-    with pytest.raises(StepFailed, match=r"checksum did NOT match"):
+    with pytest.raises(StepFailed, match="is not what"):
         SYSTEM.install(cluster.nodes[0], cluster)
     assert not (tmp_path / "run" / "releases" / f"5.0.9-{SUM_OF_SUMS[:12]}").exists()
 
