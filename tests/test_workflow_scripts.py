@@ -235,6 +235,27 @@ def test_what_is_on_no_branch_needs_a_reviewer(place: Place, head: Callable[...,
         assert "a reviewer has to approve it" in said
 
 
+@pytest.mark.parametrize(
+    ("changed", "code"),
+    [("perf/config/limits.py", 3), ("infra/roles/runner/allowed", 3), ("docs/a.md", 0)],
+)
+def test_a_run_that_waited_is_refused_once_main_checks_otherwise(
+    place: Place, head: Callable[..., str], tmp_path: Path, changed: str, code: int
+) -> None:
+    sha = head(branch="refs/heads/mine")
+    assert fetch(place, HEAD_SHA=sha)[0] == 0
+    git = "git -c user.name=t -c user.email=t@example.org"
+    done = place.run(
+        f"git clone --quiet --branch main {tmp_path}/origin {tmp_path}/later && cd {tmp_path}/later"
+        f" && mkdir -p $(dirname {changed}) && touch {changed} && git add {changed}"
+        f" && {git} commit --quiet -m later && git push --quiet origin HEAD:main"
+    )
+    assert done.returncode == 0, done.stderr
+    found, said = fetch(place, HEAD_SHA=sha)
+    assert found == code
+    assert ("start a new run" in said) is (code == 3)
+
+
 def test_no_other_text_is_a_number_or_a_commit(place: Place, head: Callable[..., str]) -> None:
     sha = head(branch="refs/heads/mine")
     for text in (*HOSTILE, "", "main", HEAD[:39], f"{HEAD}\n{HEAD}", HEAD.upper()):

@@ -15,7 +15,7 @@ from perf.history.place import start_of_ids
 from perf.history.store import Appended, append_all
 from perf.jobs.feasible import check_load_time
 from perf.jobs.holding import hold, renew_lease
-from perf.load.native_binary import ENGINE, find_native, sha256_of
+from perf.load.native_binary import ENGINE, find_native, native_cache, sha256_of
 from perf.local.paths import DataPaths
 from perf.local.progress import Progress
 from perf.model.design import Deployment, Suite
@@ -166,6 +166,8 @@ class Job:
             built = find_native()
         except UsageError as error:
             raise HostUnfit(f"engine: native cannot offer the load: {error}") from error
+        if not built.is_relative_to(native_cache()):
+            return  # an operator named it
         if changed := self._find_change(f"{ENGINE} {built.parent.name}", sha256_of(built)):
             raise HostUnfit(
                 f"{changed} Built anew with another compiler it is another one, which is a change of"

@@ -17,7 +17,7 @@ from perf.jobs import holding, measuring
 from perf.jobs.feasible import check_load_time
 from perf.jobs.measuring import Job, explain, measure_one
 from perf.jobs.night import measure_night, read_nights
-from perf.load.native_binary import SETTING
+from perf.load.native_binary import ENGINE, SETTING, built_dir
 from perf.local.paths import DataPaths
 from perf.local.progress import Progress
 from perf.model.design import Deployment, Needs, Suite, Testbed
@@ -91,6 +91,27 @@ def test_a_native_engine_that_is_not_built_refuses_a_night_before_it_is_planned(
     with pytest.raises(HostUnfit, match="engine: native cannot offer the load"):
         measure_night(replace(job, catalog=catalog), suite)
     assert read_nights(job.paths) == ()
+
+
+def test_a_native_engine_that_was_replaced_in_the_cache_measures_nothing(
+    job: Job, suite: Suite, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.delenv(SETTING, raising=False)
+    monkeypatch.setenv("KNICKPOINT_CACHE", str(tmp_path / "cache"))
+    program = built_dir() / ENGINE
+    program.parent.mkdir(parents=True)
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    catalog = job.catalog
+    testbed = replace(catalog.testbed(suite.testbed), engine="native")
+    catalog = replace(catalog, testbeds={**catalog.testbeds, testbed.name: testbed})
+    job = replace(job, catalog=catalog)
+    measure_night(job, suite)
+    program.write_text("#!/bin/sh\ntouch owned\n")
+    with pytest.raises(HostUnfit, match="not what it was when it was first used here"):
+        measure_night(job, suite)
+    program.write_text("#!/bin/sh\n")
+    measure_night(job, suite)
 
 
 def test_what_cannot_be_stored_within_its_limit_refuses_a_night(job: Job, suite: Suite) -> None:
