@@ -45,6 +45,15 @@ def test_a_series_page_shows_the_change_with_its_evidence(demo: Any) -> None:
     assert view.segments[0].text == change.before
 
 
+def test_a_trial_page_says_whose_defaults_a_node_began_with(make_trial: Callable[..., Trial]) -> None:
+    whose = Fact(host="", name="defaults", value="the release's own conf/")
+    field = re.compile(r"<dt>Defaults</dt><dd>(.*?) <span")
+    for facts, said in (((whose,), "the release&#39;s own conf/"), ((), "–")):
+        found = field.search(page_of(make_trial(environment_before=facts, environment_after=facts)))
+        assert found is not None
+        assert found[1] == said
+
+
 def test_a_trial_page_marks_what_the_hosts_changed(make_trial: Callable[..., Trial]) -> None:
     before = (Fact(host="a", name="kernel", value="6.1"), Fact(host="a", name="governor", value="x"))
     after = (Fact(host="a", name="kernel", value="6.1"), Fact(host="a", name="governor", value="y"))
