@@ -15,7 +15,7 @@ ENGINE ?= python
 # Whose clippy and rustfmt judge; those of the next one find something else. CI installs it.
 RUST := 1.95
 
-.PHONY: help setup native native-lint native-test nightly reliability soak soak-real test test-slow test-all mutation lint format types contracts tree workflows wheel-smoke selftest reference pictures audit bench bench-bisection bench-comparison bench-detection bench-engines bench-scale site lock schema infra-check lab-up lab-down lab-status clean
+.PHONY: help setup native native-lint native-test nightly reliability soak soak-real test test-slow test-all mutation lint format types contracts tree workflows wheel-smoke selftest reference pictures audit bench bench-ablation bench-bisection bench-comparison bench-detection bench-engines bench-scale site lock schema infra-check lab-up lab-down lab-status clean
 .DEFAULT_GOAL := help
 
 help: ## list the verbs
@@ -124,6 +124,9 @@ bench-bisection: .venv/.dev ## how often a bisection finds the culprit, and what
 
 bench-detection: .venv/.dev ## the detector against Otava, same data: the goals of docs/statistics.md (a quarter of an hour on two cores)
 	$(BIN)/python tests/benchmarks/detection/table.py
+
+bench-ablation: .venv/.dev ## what each part of the detector earns: the same series, read without it (docs/statistics.md; a quarter of an hour on two cores)
+	$(BIN)/python tests/benchmarks/detection/ablation.py
 
 bench-comparison: .venv/.dev ## side-by-side comparisons with a known truth: the tables of docs/statistics.md (ten minutes of one core)
 	PYTHONPATH=tests/benchmarks/detection $(BIN)/python tests/benchmarks/comparison/table.py
