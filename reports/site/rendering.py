@@ -16,8 +16,7 @@ from pathlib import Path
 from shlex import quote
 
 import vl_convert
-from jinja2 import Environment, FileSystemBytecodeCache, FileSystemLoader, StrictUndefined
-from jinja2.bccache import Bucket
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from pydantic_core import to_json
 
 from analysis.bisecting.description import answer
@@ -227,29 +226,12 @@ def _join(suffix: str, first: str) -> bytes:
     return b"\n".join(one.read_bytes() for one in (*shared, *chain.from_iterable(pages)))
 
 
-class _Compiled(FileSystemBytecodeCache):
-    """Templates that were compiled once; else each process of each report compiles them again."""
-
-    def load_bytecode(self, bucket: Bucket) -> None:
-        """Read a template that is kept."""
-        with suppress(OSError):
-            super().load_bytecode(bucket)
-
-    def dump_bytecode(self, bucket: Bucket) -> None:
-        """Keep a template where that can be; nobody misses it."""
-        with suppress(OSError):
-            Path(self.directory).mkdir(parents=True, exist_ok=True)
-            super().dump_bytecode(bucket)
-
-
 @cache
 def jinja_environment() -> Environment:
     """Return what renders the templates of all pages."""
-    # Jinja knows a compiled template by path and text; its code depends on Jinja and on options, too.
-    of = f"{version('jinja2')}\n{Path(__file__).read_text()}"
+    # Compiled templates are code, and whoever may write the cache could plant it: none is kept there.
     environment = Environment(
         loader=FileSystemLoader([_SHARED / "templates", *sorted(_PAGES.glob("*/"))]),
-        bytecode_cache=_Compiled(str(cache_dir() / "templates" / _digest(of))),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
