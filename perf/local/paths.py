@@ -1,10 +1,14 @@
 """Where Knickpoint keeps what it makes: one data directory, and one cache for downloads."""
 
+import errno
 import os
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
 import platformdirs
+from filelock import FileLock
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,3 +82,22 @@ def cache_dir() -> Path:
     """Return the download cache: $KNICKPOINT_CACHE, or the user's cache directory."""
     chosen = os.environ.get("KNICKPOINT_CACHE")
     return Path(chosen) if chosen else platformdirs.user_cache_path("knickpoint")
+
+
+@contextmanager
+def hold_in_cache(lock: Path) -> Iterator[None]:
+    """Hold a lock of the cache, or none where this user may only read there, and so changes nothing.
+
+    Raises:
+        OSError: the directory of the lock is not there, or cannot be used.
+
+    """
+    held: AbstractContextManager[object]
+    try:
+        held = FileLock(lock).acquire()
+    except OSError as error:
+        if error.errno not in (errno.EACCES, errno.EROFS) or not lock.parent.is_dir():
+            raise
+        held = nullcontext()
+    with held:
+        yield

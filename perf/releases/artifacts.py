@@ -20,9 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from filelock import FileLock
-
-from perf.local.paths import cache_dir
+from perf.local.paths import cache_dir, hold_in_cache
 from perf.model.errors import ReleaseError, UsageError
 from perf.model.results import Artifact, Release, Source
 from perf.releases import downloads, maven
@@ -130,7 +128,7 @@ def fetch(
     )
     try:
         wanted.home.mkdir(parents=True, exist_ok=True)
-        with FileLock(wanted.home / "lock"):
+        with hold_in_cache(wanted.home / "lock"):
             for origin in origins:
                 if found := _find_cached(wanted, origin):
                     return found

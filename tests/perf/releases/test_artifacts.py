@@ -6,6 +6,7 @@ import os
 import resource
 import shutil
 import tarfile
+import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -127,6 +128,37 @@ def test_fetches_an_archive_once(archive: Origin, cache: Path) -> None:
     assert artifact.sha256 == hashlib.sha256((location / SUMS).read_bytes()).hexdigest()
     (cache.parent / "served/river-1.2.0.tar.gz").unlink()
     assert fetch(system, RELEASE) == artifact
+
+
+@contextmanager
+def only_reading(cache: Path) -> Iterator[None]:
+    """Take from this process the right to change a cache: by modes, for root by being another user."""
+    own, folders = os.geteuid(), [cache, *(path for path in cache.rglob("*") if path.is_dir())]
+    for path in (*folders, *cache.rglob("lock")):
+        path.chmod(0o555)
+    if own == 0:
+        os.seteuid(65534)
+    try:
+        yield
+    finally:
+        os.seteuid(own)
+        for path in folders:
+            path.chmod(0o755)
+
+
+def test_a_cache_that_may_only_be_read_gives_what_it_has_and_nothing_else(
+    archive: Origin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Outside of tmp_path, which no other user may enter.
+    with tempfile.TemporaryDirectory() as home:
+        cache = Path(home)
+        monkeypatch.setenv("KNICKPOINT_CACHE", home)
+        artifact = fetch(river(archive), RELEASE)
+        with only_reading(cache):
+            assert fetch(river(archive), RELEASE) == artifact
+        Path(artifact.location, "lib/river.jar").write_bytes(b"planted")
+        with only_reading(cache), pytest.raises(ReleaseError, match="cannot be kept in the cache"):
+            fetch(river(archive), RELEASE)
 
 
 def test_what_a_killed_fetch_left_is_removed(archive: Origin, cache: Path) -> None:
