@@ -236,14 +236,15 @@ def _conclude(
 
 
 def _compare_defaults(course: ComparisonRun) -> tuple[KnobValues, ...]:
-    """Return what the files of both artifacts set differently; nothing unless both bring such files."""
+    """Return what the files of both artifacts set differently, or that only one brings such files."""
     system = registry.load(course.pairing.baseline.deployment.experiment.system)
     if not isinstance(system, ShipsDefaults):
         return ()
     fetched = (course.artifacts[side] for side in SIDES)
     before, after = (system.defaults(one.release, one.artifact) for one in fetched)
-    if not (before and after):
-        return ()
+    if bool(before) != bool(after):
+        whose = ("in files that it ships" if one else "in its code" for one in (before, after))
+        return (KnobValues(path="defaults", before=next(whose), after=next(whose)),)
     differ = [key for key in sorted({*before, *after}) if before.get(key) != after.get(key)]
     return tuple(
         KnobValues(

@@ -4,9 +4,10 @@ The archives that Cassandra's project publishes have conf/cassandra.yaml and JVM
 defaults are part of the release as its code is. The libraries on Maven have none: a setting then has
 the default in that release's code, and the JVM has the options of jvm.options.
 
-`FORCED_SETTINGS` and `FORCED_OPTIONS` are laid over either, each for its reason; addresses,
-directories and tokens of a node come after them. cassandra-env.sh, a program of the archive, is not
-run: the heap is that of the config, and no agent is loaded.
+`FORCED_SETTINGS` and `FORCED_OPTIONS` are laid over either, each for its reason. What the config says
+comes after them, and last `NODE_SETTINGS` and `NODE_OPTIONS`, whose values differ from node to node.
+cassandra-env.sh, a program of the archive, is not run: the heap is that of the config, and no agent is
+loaded.
 """
 
 import json
@@ -38,6 +39,27 @@ FORCED_OPTIONS: Mapping[str, str] = {
     "-Dcassandra.skip_wait_for_gossip_to_settle=0": "a fresh ring that starts at once waits for nobody",
     "-Dcassandra.ring_delay_ms=2000": "a fresh ring that starts at once waits for nobody",
     "-Dcassandra-foreground=yes": "the process is watched by its own pid",
+}
+_APART = "nodes keep to directories of their own"
+NODE_SETTINGS: Mapping[str, str] = {
+    "initial_token": "a fixed ring: each node of the topology has an even share",
+    "listen_address": "the testbed's address of the node",
+    "rpc_address": "the testbed's address of the node",
+    "native_transport_port": "clients are to find it",
+    "storage_port": "the other nodes are to find it",
+    "seed_provider": "every node of the topology is a seed",
+    "data_file_directories": _APART,
+    "commitlog_directory": _APART,
+    "saved_caches_directory": _APART,
+    "hints_directory": _APART,
+    "cdc_raw_directory": _APART,
+}
+NODE_OPTIONS: Mapping[str, str] = {
+    "-Djava.io.tmpdir": _APART,
+    "-Djna.tmpdir": _APART,
+    "-Dcassandra.config": _APART,
+    "-Dcassandra.storagedir": _APART,
+    "-Dlogback.configurationFile": "all that a server says is printed, and kept with the trial",
 }
 
 
@@ -102,7 +124,9 @@ def list_forced(settings: Mapping[str, JsonValue]) -> dict[str, str]:
             for key, (value, reason) in FORCED_SETTINGS.items()
             if settings.get(key) != value
         },
+        **NODE_SETTINGS,
         **FORCED_OPTIONS,
+        **NODE_OPTIONS,
     }
 
 

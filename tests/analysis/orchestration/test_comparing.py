@@ -22,6 +22,7 @@ from perf.local.paths import DataPaths
 from perf.local.progress import Progress
 from perf.model.errors import InputError, UsageError
 from perf.model.results import Purpose, Reason, Sample, Taken, Trial, TrialStatus
+from perf.systems import registry
 from perf.systems.contract import System
 from perf.trial.harness import Order
 
@@ -186,6 +187,32 @@ def test_remarks_of_a_side_are_said(run: Run, pairing: Pairing) -> None:
     remark = Reason(kind="planted", text="a handicap was planted")
     planted = replace(pairing, candidate=replace(pairing.candidate, remarks=(remark,)))
     assert run(pairing=planted).remarks == ("candidate: a handicap was planted",)
+
+
+@pytest.mark.parametrize(
+    ("shipped", "listed"),
+    [
+        (({"f: a": "1", "f: b": "2"}, {"f: a": "1", "f: b": "3"}), [("f: b", "2", "3")]),
+        (({"f: a": "1"}, {"f: b": "2"}), [("f: a", "1", ""), ("f: b", "", "2")]),
+        (({"f: a": "1"}, {}), [("defaults", "in files that it ships", "in its code")]),
+        (({}, {}), []),
+    ],
+    ids=["value", "absent", "one ships none", "none ships any"],
+)
+def test_defaults_that_differ_between_the_releases_are_listed(
+    run: Run,
+    monkeypatch: pytest.MonkeyPatch,
+    shipped: tuple[dict[str, str], ...],
+    listed: list[tuple[str, str, str]],
+) -> None:
+    by_version = dict(zip(("1.0.0", "1.0.1"), shipped, strict=True))
+    monkeypatch.setattr(
+        type(registry.load("fake")),
+        "defaults",
+        lambda _, release, __: by_version[release.version],
+        raising=False,
+    )
+    assert [(one.path, one.before, one.after) for one in run(trials=4).defaults] == listed
 
 
 def test_a_workload_without_a_trusted_metric_is_refused(

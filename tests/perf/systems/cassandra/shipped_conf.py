@@ -32,7 +32,7 @@ SERVER = """\
 -Djava.net.preferIPv4Stack=true
 """
 JAVA_17 = """\
--XX:+UseG1GC
+{collector}
 -XX:MaxGCPauseMillis={pause_ms}
 # -XX:ParallelGCThreads=16
 -Djdk.attach.allowAttachSelf=true
@@ -41,14 +41,20 @@ JAVA_17 = """\
 
 
 def write_conf(
-    release: Path, *, stack: str = "256k", pause_ms: int = 300, concurrent_writes: int = 32
+    release: Path,
+    *,
+    stack: str = "256k",
+    collector: str = "-XX:+UseG1GC",
+    pause_ms: int = 300,
+    concurrent_writes: int = 32,
 ) -> None:
-    """Write the conf/ of an unpacked archive."""
+    """Write the conf/ of an unpacked archive; `collector` are lines of options."""
     conf = release / "conf"
     conf.mkdir(parents=True)
     (conf / "cassandra.yaml").write_text(SETTINGS.format(concurrent_writes=concurrent_writes))
     (conf / "jvm-server.options").write_text(SERVER.format(stack=stack))
     needed = files("perf.systems.cassandra").joinpath("jvm.options").read_text()
     opened = "".join(f"{line}\n" for line in needed.splitlines() if line.startswith("--add-"))
-    (conf / "jvm17-server.options").write_text(JAVA_17.format(pause_ms=pause_ms) + opened)
+    java_17 = JAVA_17.format(collector=collector, pause_ms=pause_ms)
+    (conf / "jvm17-server.options").write_text(java_17 + opened)
     (conf / "jvm11-server.options").write_text("-XX:+UseConcMarkSweepGC\n")

@@ -21,8 +21,8 @@ from perf.model.results import Artifact, Source
 from perf.releases.artifacts import find_release
 from perf.systems.cassandra.defaults import (
     FORCED_OPTIONS,
-    FORCED_SETTINGS,
     list_forced,
+    read_options,
     read_settings,
 )
 from perf.systems.cassandra.system import Cassandra, java_command, render_config, tokens
@@ -261,13 +261,16 @@ def test_what_is_forced_is_listed_with_its_reason_unless_the_release_has_it_the_
     settings = read_settings(cluster.artifact.location)
     assert settings is not None
     forced = list_forced(settings)
-    assert forced.keys() - FORCED_OPTIONS.keys() == {
-        "cluster_name",
-        "auto_bootstrap",
-        "start_native_transport",
-    }
+    config = load(render_config(cluster.nodes[0], cluster))
+    laid_over = {key for key in {*config, *settings} if config.get(key) != settings.get(key)}
+    heap_and_testbed = {"-Xms512m", "-Xmx512m", "-XX:TieredStopAtLevel=1"}
+    shipped_options = read_options(cluster.artifact.location, 17)
+    given = {*java_command(cluster.nodes[0], cluster)[1:-3]} - {*shipped_options} - heap_and_testbed
+    added = {word if word in FORCED_OPTIONS else word.partition("=")[0] for word in given}
+    assert forced.keys() == laid_over | added
+    assert not {"partitioner", "endpoint_snitch"} & forced.keys()
     assert forced["cluster_name"] == '"knickpoint": servers of one trial belong together'
-    assert list_forced({}).keys() == FORCED_SETTINGS.keys() | FORCED_OPTIONS.keys()
+    assert forced.keys() < list_forced({}).keys()
 
 
 def test_defaults_that_differ_are_to_be_seen_and_libraries_ship_none(
