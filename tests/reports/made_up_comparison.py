@@ -268,7 +268,7 @@ EXPLAINED = made(
                 after='"NONE"',
             ),
             KnobValues(
-                path="jvm-server.options: -XX:+UseConcMarkSweepGC",
+                path="jvm*-server.options: -XX:+UseConcMarkSweepGC",
                 key="-XX:+UseConcMarkSweepGC",
                 before="true",
                 after="",

@@ -112,7 +112,7 @@ def list_defaults(artifact: str, java_major: int) -> dict[str, str]:
     options = dict.fromkeys(read_options(artifact, java_major), "true")
     return {
         **{f"{_SETTINGS}: {key}": json.dumps(value, default=str) for key, value in settings.items()},
-        **{f"jvm-server.options: {option}": value for option, value in options.items()},
+        **{f"jvm*-server.options: {option}": value for option, value in options.items()},
     }
 
 

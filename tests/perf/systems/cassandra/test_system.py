@@ -284,7 +284,7 @@ def test_defaults_that_differ_are_to_be_seen_and_libraries_ship_none(
     )
     assert dict(old.items() - new.items()) == {
         "cassandra.yaml: concurrent_writes": "32",
-        "jvm-server.options: -Xss256k": "true",
+        "jvm*-server.options: -Xss256k": "true",
     }
     assert old["cassandra.yaml: cluster_name"] == '"Test Cluster"'
 
