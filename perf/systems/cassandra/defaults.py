@@ -4,10 +4,9 @@ The archives that Cassandra's project publishes have conf/cassandra.yaml and JVM
 defaults are part of the release as its code is. The libraries on Maven have none: a setting then has
 the default in that release's code, and the JVM has the options of jvm.options.
 
-`FORCED_SETTINGS` and `FORCED_OPTIONS` are laid over either, each for its reason. What the config says
-comes after them, and last `NODE_SETTINGS` and `NODE_OPTIONS`, whose values differ from node to node.
-cassandra-env.sh, a program of the archive, is not run: the heap is that of the config, and no agent is
-loaded.
+`FORCED_SETTINGS` and `FORCED_OPTIONS` are laid over either, each for its reason, and so are
+`NODE_SETTINGS` and `NODE_OPTIONS`, whose values differ from node to node. cassandra-env.sh, a program
+of the archive, is not run: the heap is that of the config, and no agent is loaded.
 """
 
 import json
@@ -45,8 +44,8 @@ NODE_SETTINGS: Mapping[str, str] = {
     "initial_token": "a fixed ring: each node of the topology has an even share",
     "listen_address": "the testbed's address of the node",
     "rpc_address": "the testbed's address of the node",
-    "native_transport_port": "clients are to find it",
-    "storage_port": "the other nodes are to find it",
+    "native_transport_port": "the port that clients are given",
+    "storage_port": "the port that the other nodes are given",
     "seed_provider": "every node of the topology is a seed",
     "data_file_directories": _APART,
     "commitlog_directory": _APART,
