@@ -438,7 +438,7 @@ HOSTILE = made(
         trials=turns(8, {1: (TrialStatus.FAILED, _HOSTILE), 2: (TrialStatus.INVALID, _HOSTILE)}),
         diagnostics=(
             replace(
-                of_servers("server_cpu", -1e15, 1e15, 0.0),
+                of_servers("server_cpu", -4e14, 4e14, 0.0),
                 measure=Measure(
                     phase=_HOSTILE, operation=_HOSTILE, metric=_HOSTILE, statistic=_HOSTILE
                 ),
