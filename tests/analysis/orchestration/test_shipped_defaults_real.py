@@ -95,7 +95,7 @@ def test_jvm_options_that_two_archives_ship_are_in_effect_listed_and_judged(
     refreshed = run("releases", "--refresh")
     assert refreshed.returncode == 0, refreshed.stderr
     sides = [f"--baseline={VERSIONS['before']}", f"--candidate={VERSIONS['after']}"]
-    asked = ["--suite=single", "--experiment=cassandra-single-write", *sides, "--trials=8"]
+    asked = ["--suite=single", "--experiment=cassandra-single-write", *sides, "--trials=4"]
     compared = run("compare", *asked, f"--output={written}")
     assert written.exists(), compared.stdout + compared.stderr
     (result,) = json.loads(written.read_text())["comparisons"]
