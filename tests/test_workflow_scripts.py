@@ -240,6 +240,8 @@ def test_what_is_on_no_branch_needs_a_reviewer(place: Place, head: Callable[...,
     ("changed", "code"),
     [
         ("perf/config/looser", 3),
+        ("perf/systems/cassandra/settings.yaml", 3),
+        ("analysis/judging/looser", 3),
         ("analysis/orchestration/looser", 3),
         ("infra/roles/runner/allowed", 3),
         ("configs/rules/other", 0),

@@ -157,6 +157,9 @@ ALLOWED = ROOT / "infra/roles/runner/files/job-allowed.sh"
         ({"FLOW": "x/nightly.yml@refs/heads/main"}, False),
         ({"REPOSITORY": "stranger/configs"}, False),
         ({"REPOSITORY": ""}, False),
+        ({"ATTEMPT": "2"}, True),
+        ({"FLOW": "candidate.yml@refs/heads/main", "ATTEMPT": "2"}, False),
+        ({"FLOW": "candidate.yml@refs/heads/main", "ATTEMPT": ""}, False),
     ],
     ids=str,
 )
@@ -166,6 +169,7 @@ def test_a_host_turns_away_what_a_label_lets_in(changes: dict[str, str], *, may_
         "GITHUB_EVENT_NAME": about["EVENT_NAME"],
         "GITHUB_REPOSITORY": about.get("REPOSITORY", THIS),
         "GITHUB_WORKFLOW_REF": f"{THIS}/.github/workflows/{about['FLOW']}",
+        "GITHUB_RUN_ATTEMPT": about.get("ATTEMPT", "1"),
     }
     done = subprocess.run(["sh", ALLOWED], env=known, capture_output=True, text=True, check=False)
     assert done.returncode == (0 if may_run else 1)

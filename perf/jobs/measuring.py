@@ -170,8 +170,9 @@ class Job:
             return  # an operator named it
         if changed := self._find_change(f"{ENGINE} {built.parent.name}", sha256_of(built)):
             raise HostUnfit(
-                f"{changed} Built anew with another compiler it is another one, which is a change of"
-                " method; else find out who changed it, remove it and say: make native"
+                f"{changed} Built anew by another compiler it is another one, which is a change of"
+                " method, and for another place of the cache another file; else find out who changed"
+                " it, remove it and say: make native"
             )
 
 

@@ -3,13 +3,18 @@
 # request, can ask for it. The runner group turns them away before they come; where there is none, or
 # it is set up wrong, this host does. GitHub sets these variables, a workflow cannot change them.
 set -eu
+refuse() { echo "::error title=Not allowed here::$1"; exit 1; }
 case "${GITHUB_EVENT_NAME:-}" in
 schedule | workflow_dispatch | pull_request_target)
   for name in bisect candidate nightly; do
     file=${GITHUB_REPOSITORY:-}/.github/workflows/$name.yml
-    if [ "${GITHUB_WORKFLOW_REF:-}" = "$file@refs/heads/main" ]; then exit 0; fi
+    if [ "${GITHUB_WORKFLOW_REF:-}" != "$file@refs/heads/main" ]; then continue; fi
+    # Run again, it has the workflow, and so the checks, of the commit that its event had.
+    if [ "$name" = candidate ] && [ "${GITHUB_RUN_ATTEMPT:-}" != 1 ]; then
+      refuse "a run of candidate is not run again: it would check as main did then; start a new run"
+    fi
+    exit 0
   done
   ;;
 esac
-echo "::error title=Not allowed here::only bisect, candidate and nightly of the default branch run on this host"
-exit 1
+refuse "only bisect, candidate and nightly of the default branch run on this host"
