@@ -1,5 +1,6 @@
 """What systems share whose server is one process in its node's directory: verbs, archives, Java."""
 
+import json
 import signal
 import socket
 from abc import ABC, abstractmethod
@@ -9,7 +10,9 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, ClassVar
 
+from pydantic import JsonValue
 from ruamel.yaml import YAML
+from ruamel.yaml.error import YAMLError
 
 from perf.hosts.remote import (
     make_directory,
@@ -19,11 +22,15 @@ from perf.hosts.remote import (
     send_signal,
     write_text,
 )
+from perf.local.plain_files import read_plain
 from perf.model.design import SystemConfig
-from perf.model.errors import NotReady, StepFailed
+from perf.model.errors import ConfigError, NotReady, StepFailed
 from perf.model.results import Fact, Release
 from perf.releases import java
 from perf.systems.contract import GC_PAUSE_S, Cluster, Node, NodeFigure, Target
+
+MOST_SHIPPED_BYTES = 4 * 1024**2
+"""Of a file of settings that a release ships."""
 
 
 class ServerProcess(ABC):
@@ -129,6 +136,38 @@ def java_facts(cluster: Cluster, path: str) -> tuple[Fact, ...]:
     return tuple(
         Fact(host=node.name, name="version:java", value=answer.stderr.partition("\n")[0])
         for node, answer in answers
+    )
+
+
+def read_shipped(path: Path) -> dict[str, JsonValue] | None:
+    """Return the settings of a YAML file that a release ships; None if there is no such file.
+
+    Raises:
+        ConfigError: it is there, and cannot be read.
+
+    """
+    if not path.is_file():
+        return None
+    try:
+        read = YAML(typ="safe", pure=True).load(read_plain(path, MOST_SHIPPED_BYTES).decode())
+    except (OSError, UnicodeDecodeError, YAMLError, ValueError) as error:
+        raise ConfigError([f"{path}: cannot be read ({error}); get the release again"]) from error
+    # A file may be all comments, as one without a value that differs from that in the code.
+    if not isinstance(read, dict | None):
+        raise ConfigError([f"{path}: holds no settings; get the release again"])
+    return read or {}
+
+
+def list_shipped(name: str, settings: Mapping[str, JsonValue]) -> dict[str, str]:
+    """Return the settings of a shipped file, each by file and key, as JSON."""
+    return {f"{name}: {key}": json.dumps(value, default=str) for key, value in settings.items()}
+
+
+def defaults_facts(whose: str, forced: Mapping[str, str]) -> tuple[Fact, ...]:
+    """Return whose defaults a trial begins with, and what is laid over them, with reasons."""
+    return (
+        Fact(host="", name="defaults", value=whose),
+        *(Fact(host="", name=f"forced:{key}", value=why) for key, why in forced.items()),
     )
 
 

@@ -16,14 +16,12 @@ from importlib.resources import files
 from pathlib import Path
 
 from pydantic import JsonValue
-from ruamel.yaml import YAML
-from ruamel.yaml.error import YAMLError
 
 from perf.local.plain_files import read_plain
 from perf.model.errors import ConfigError
+from perf.systems.processes import MOST_SHIPPED_BYTES, list_shipped, read_shipped
 
 _SETTINGS = "cassandra.yaml"
-_MOST_BYTES = 4 * 1024**2
 FORCED_SETTINGS: Mapping[str, tuple[JsonValue, str]] = {
     "cluster_name": ("knickpoint", "servers of one trial belong together"),
     "partitioner": ("org.apache.cassandra.dht.Murmur3Partitioner", "tokens are computed for it"),
@@ -66,19 +64,18 @@ def read_settings(artifact: str) -> dict[str, JsonValue] | None:
     """Return the settings of the cassandra.yaml in the directory of an artifact; None without one.
 
     Raises:
-        ConfigError: it is there, and cannot be read.
+        ConfigError: it is there, and cannot be read, or has no tokens.
 
     """
-    path = Path(artifact, "conf", _SETTINGS)
-    if not artifact or not path.is_file():
+    if not artifact:
         return None
-    try:
-        read = YAML(typ="safe", pure=True).load(read_plain(path, _MOST_BYTES).decode())
-    except (OSError, UnicodeDecodeError, YAMLError, ValueError) as error:
-        raise ConfigError([f"{path}: cannot be read ({error}); get the release again"]) from error
-    if not isinstance(read, dict):
-        raise ConfigError([f"{path}: holds no settings; get the release again"])
-    return read
+    path = Path(artifact, "conf", _SETTINGS)
+    settings = read_shipped(path)
+    if settings is not None and "num_tokens" not in settings:
+        raise ConfigError(
+            [f"{path}: has no num_tokens, of which a ring is made; get the release again"]
+        )
+    return settings
 
 
 def read_options(artifact: str, java_major: int) -> tuple[str, ...]:
@@ -94,7 +91,7 @@ def read_options(artifact: str, java_major: int) -> tuple[str, ...]:
         option
         for path in paths
         if path.is_file()
-        for option in _dashed(read_plain(path, _MOST_BYTES).decode(errors="replace"))
+        for option in _dashed(read_plain(path, MOST_SHIPPED_BYTES).decode(errors="replace"))
     )
 
 
@@ -110,7 +107,7 @@ def list_defaults(artifact: str, java_major: int) -> dict[str, str]:
         return {}
     options = dict.fromkeys(read_options(artifact, java_major), "true")
     return {
-        **{f"{_SETTINGS}: {key}": json.dumps(value, default=str) for key, value in settings.items()},
+        **list_shipped(_SETTINGS, settings),
         **{f"jvm*-server.options: {option}": value for option, value in options.items()},
     }
 

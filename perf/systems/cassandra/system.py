@@ -52,6 +52,7 @@ from perf.systems.cql.devops import CqlDevopsSession
 from perf.systems.cql.keys import CqlKeyValueSession
 from perf.systems.processes import (
     Product,
+    defaults_facts,
     java_facts,
     read_data,
     read_pauses,
@@ -145,11 +146,7 @@ class Cassandra(Product):
             "the release's own conf/" if is_own else "in the release's code; JVM options Knickpoint's"
         )
         forced = defaults.list_forced(settings)
-        return (
-            *java_facts(cluster, "java"),
-            Fact(host="", name="defaults", value=whose),
-            *(Fact(host="", name=f"forced:{key}", value=why) for key, why in forced.items()),
-        )
+        return (*java_facts(cluster, "java"), *defaults_facts(whose, forced))
 
     def defaults(self, release: Release, artifact: Artifact) -> Mapping[str, str]:
         """Return the settings and JVM options that an artifact's own conf/ has."""

@@ -1,20 +1,23 @@
 """CrateDB: one node or a cluster whose nodes all start at once, from the official archive.
 
 The client side is in `perf.systems.cratedb.client` and beside it. A node's directory holds server/ (the
-archive, which brings its own Java), conf/crate.yml, conf/log4j2.properties (the release's own), data/,
-logs/, tmp/, gc/gc.log, server.log and server.pid. Every node may become master, and all are named as
-those that elect the first one; this suits a fresh and empty cluster only.
+archive, which brings its own Java), conf/crate.yml (the release's own with the config's settings and
+ours over it), conf/log4j2.properties (the release's own), data/, logs/, tmp/, gc/gc.log, server.log and
+server.pid. Every node may become master, and all are named as those that elect the first one; this
+suits a fresh and empty cluster only.
 
 CrateDB refuses to run as root, and, where it listens on more than loopback, on a host that fails its
 bootstrap checks: the tuning profile `cratedb` is made to pass them. It reports no merges of its
 segments before 6.0, so nothing here claims to know when they are done.
 """
 
+import hashlib
 import platform
 import shlex
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from io import StringIO
+from pathlib import Path
 from typing import ClassVar
 
 from pydantic import JsonValue
@@ -22,7 +25,7 @@ from ruamel.yaml import YAML
 
 from perf.hosts.remote import make_directory, write_text
 from perf.model.errors import ConfigError, NotReady, ReleaseError
-from perf.model.results import Fact, Release, Source
+from perf.model.results import Artifact, Fact, Release, Source
 from perf.releases.artifacts import copy_variable
 from perf.releases.origin import Origin
 from perf.systems.contract import (
@@ -37,7 +40,16 @@ from perf.systems.cratedb import client as crate
 from perf.systems.cratedb.devops import CrateDevopsSession
 from perf.systems.cratedb.keys import CrateKeyValueSession
 from perf.systems.cratedb.sensor import CrateSensorSession
-from perf.systems.processes import Product, install_archive, java_facts, read_data, read_pauses
+from perf.systems.processes import (
+    Product,
+    defaults_facts,
+    install_archive,
+    java_facts,
+    list_shipped,
+    read_data,
+    read_pauses,
+    read_shipped,
+)
 
 HTTP_PORT = 4200
 TRANSPORT_PORT = 4300
@@ -47,6 +59,27 @@ SIGNER = "90C23FC6585BC0717F8FBFC37FAAE51A06F6EAEB"
 """The key that signs the archives; the vendor's own container images check them against it."""
 
 _PLATFORMS = {"x86_64": "x64_linux", "aarch64": "aarch64_linux"}
+_SCRIPTS = ("bin/crate", "bin/crate.in.sh")
+_ADDRESS = "the testbed's address of the node"
+_PORT = "the port that clients and the other nodes are given"
+_APART = "nodes keep to directories of their own"
+_NAMED = "all nodes of the topology elect the first master"
+_FORCED: Mapping[str, str] = {
+    "cluster.name": "servers of one trial belong together",
+    "node.name": _NAMED,
+    "discovery.seed_hosts": _NAMED,
+    "cluster.initial_master_nodes": _NAMED,
+    "network.host": _ADDRESS,
+    **dict.fromkeys(("http.port", "transport.tcp.port", "psql.port"), _PORT),
+    **dict.fromkeys(("path.conf", "path.data", "path.logs"), _APART),
+    "auth.host_based.enabled": "clients come without an account",
+    "udc.enabled": "a host that measures calls nobody: not the vendor either",
+    "CRATE_JAVA_OPTS: -Djava.io.tmpdir": _APART,
+    "CRATE_GC_LOG_DIR": "pauses are read from this log",
+    "CRATE_GC_LOG_FILES": "one file, so that its pauses add up over the whole life",
+    "CRATE_HEAP_DUMP_PATH": _APART,
+}
+"""What is laid over a release's own settings, and why."""
 _PROBE_S = 2.0
 _LOOK_S = 15.0
 _UNCOMMITTED = (
@@ -111,8 +144,25 @@ class CrateDB(Product):
         node.remote.run(["cp", f"{node.work_dir}/server/{logging}", f"{node.work_dir}/conf/"])
 
     def facts(self, cluster: Cluster) -> tuple[Fact, ...]:
-        """Return the version of the Java that each node's archive brings."""
-        return java_facts(cluster, "server/jdk/bin/java")
+        """Return the version of each archive's own Java, and what is laid over its settings."""
+        return (
+            *java_facts(cluster, "server/jdk/bin/java"),
+            *defaults_facts("the release's own crate.yml and start scripts", _FORCED),
+        )
+
+    def defaults(self, release: Release, artifact: Artifact) -> Mapping[str, str]:
+        """Return the settings of an archive's crate.yml, and digests of what starts its JVM.
+
+        The JVM's options stand in these scripts, which are programs: that they differ is all we read.
+        """
+        scripts = (path for name in _SCRIPTS if (path := Path(artifact.location, name)).is_file())
+        return {
+            **list_shipped("crate.yml", _shipped(artifact)),
+            **{
+                f"bin: {path.name}": f"sha256 {hashlib.sha256(path.read_bytes()).hexdigest()[:12]}"
+                for path in scripts
+            },
+        }
 
     def start(self, node: Node, cluster: Cluster) -> None:
         """Start the node with the vendor's own script, on the node's cores if it has any."""
@@ -178,12 +228,12 @@ def render_config(node: Node, cluster: Cluster, http_port: int) -> str:
         ConfigError: the config sets what Knickpoint decides.
 
     """
-    settings = dict(_flatten(cluster.config.settings))
+    config = dict(_flatten(cluster.config.settings))
     own = _own_settings(node, cluster, http_port)
     taken = [
         f"system cratedb, config {cluster.config.name}, settings.{way}: comes from the topology and "
         "the testbed; remove it"
-        for way in sorted(settings)
+        for way in sorted(config)
         if any(way == key or key.startswith(f"{way}.") for key in own)
     ]
     if taken:
@@ -192,8 +242,13 @@ def render_config(node: Node, cluster: Cluster, http_port: int) -> str:
     writer = YAML(typ="safe", pure=True)
     # A list on one line would hold addresses with a colon, which YAML 1.1 reads as something else.
     writer.default_flow_style = False
-    writer.dump(settings | own, text)
+    writer.dump(_shipped(cluster.artifact) | config | own, text)
     return text.getvalue()
+
+
+def _shipped(artifact: Artifact) -> dict[str, JsonValue]:
+    """Return the settings of an archive's crate.yml, by their dotted ways."""
+    return dict(_flatten(read_shipped(Path(artifact.location, "config/crate.yml")) or {}))
 
 
 def _own_settings(node: Node, cluster: Cluster, http_port: int) -> dict[str, JsonValue]:
@@ -209,7 +264,6 @@ def _own_settings(node: Node, cluster: Cluster, http_port: int) -> dict[str, Jso
         "discovery.seed_hosts": [f"{peer.address}:{TRANSPORT_PORT}" for peer in cluster.nodes],
         "cluster.initial_master_nodes": [peer.name for peer in cluster.nodes],
         "auth.host_based.enabled": False,
-        # A host that measures calls nobody: not the vendor either.
         "udc.enabled": False,
     }
 
@@ -228,7 +282,6 @@ def environment(node: Node, cluster: Cluster) -> dict[str, str]:
         # The script's shell reads this a second time, hence the quotes.
         "CRATE_JAVA_OPTS": shlex.join(options),
         "CRATE_GC_LOG_DIR": f"{node.work_dir}/gc",
-        # One file, so that its pauses add up over the whole life.
         "CRATE_GC_LOG_FILES": "0",
         "CRATE_HEAP_DUMP_PATH": node.work_dir,
     }

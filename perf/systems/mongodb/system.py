@@ -22,7 +22,7 @@ from perf.hosts.remote import make_directory, write_text
 from perf.model.access import Access
 from perf.model.design import Topology
 from perf.model.errors import ConfigError, NotReady, ReleaseError, StepFailed
-from perf.model.results import Release, Source
+from perf.model.results import Fact, Release, Source
 from perf.model.sources import DEV
 from perf.releases.artifacts import copy_variable
 from perf.releases.origin import Origin
@@ -49,13 +49,31 @@ from perf.systems.mongodb.client import (
 )
 from perf.systems.mongodb.devops import MongoDevopsSession
 from perf.systems.mongodb.keys import MongoKeyValueSession
-from perf.systems.processes import ServerProcess, install_archive, read_data, refuse_jvm
+from perf.systems.processes import (
+    ServerProcess,
+    defaults_facts,
+    install_archive,
+    read_data,
+    refuse_jvm,
+)
 
 DOWNLOADS = "https://fastdl.mongodb.org/linux"
 _FIRST_WITH_HUGE_PAGES = 8
 _PROBE_S = 2.0
 _LOOK_S = 15.0
 _UNWRITTEN = "tracked dirty bytes in the cache"
+
+# What is laid over the defaults of the release, which are in its code, and why.
+_FORCED: Mapping[str, str] = {
+    "net.bindIp": "the testbed's address of the node",
+    "net.port": "the port that clients and members are given",
+    "net.unixDomainSocket": "its file is named after the port, which members on one host share",
+    "processManagement.fork": "the process is watched by its own pid",
+    "storage.dbPath": "nodes keep to directories of their own",
+    "replication.replSetName": "the topology's members are a set",
+    "sharding.clusterRole": "the topology's shards",
+    "sharding.configDB": "the topology's shards",
+}
 
 # Settings that follow from topology and testbed, by section: no config may set them.
 _OWNED = {
@@ -143,6 +161,20 @@ class MongoDB(ServerProcess):
         make_directory(node.remote, f"{node.work_dir}/data")
         write_text(node.remote, f"{node.work_dir}/{_program(node)}.conf", text.getvalue())
 
+    def facts(self, cluster: Cluster) -> tuple[Fact, ...]:
+        """Return what is laid over the defaults, which an archive has in its code alone."""
+        written = [self._settings(node, cluster) for node in cluster.nodes]
+        forced = {"GLIBC_TUNABLES": "as in the vendor's own service file: leaves rseq to its caches"}
+        for key, why in _FORCED.items():
+            section, _, name = key.partition(".")
+            if any(_sets(settings.get(section), name) for settings in written):
+                forced[key] = why
+        if cluster.topology.shards is not None:
+            forced["cacheSizeGB of config servers"] = (
+                "they hold little, and take no memory of the others"
+            )
+        return defaults_facts("in the release's code", forced)
+
     def _settings(self, node: Node, cluster: Cluster) -> Document:
         base: Document = {
             # Members on one host have the same port, so a socket file named after it would clash.
@@ -170,7 +202,6 @@ class MongoDB(ServerProcess):
     def _start(self, node: Node) -> None:
         name = _program(node)
         program = [f"{node.work_dir}/server/bin/{name}", "--config", f"{node.work_dir}/{name}.conf"]
-        # As in the vendor's own service file: leaves rseq to the allocator's per-CPU caches.
         self.run(node, program, {"GLIBC_TUNABLES": "glibc.pthread.rseq=0"})
 
     def bootstrap(self, cluster: Cluster) -> None:

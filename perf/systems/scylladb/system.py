@@ -35,7 +35,7 @@ from perf.hosts.remote import (
 )
 from perf.model.access import Access
 from perf.model.errors import ConfigError, NotReady, ReleaseError, StepFailed
-from perf.model.results import Fact, Release, Source
+from perf.model.results import Artifact, Fact, Release, Source
 from perf.model.shown import printable
 from perf.releases.artifacts import copy_variable
 from perf.releases.origin import Origin
@@ -53,8 +53,11 @@ from perf.systems.cql.devops import CqlDevopsSession
 from perf.systems.cql.keys import CqlKeyValueSession
 from perf.systems.processes import (
     Product,
+    defaults_facts,
     install_archive,
+    list_shipped,
     read_data,
+    read_shipped,
     refuse_jvm,
     require_port,
 )
@@ -73,14 +76,29 @@ _MOST_ANSWER_BYTES = 4 * 1024**2
 
 Settings: TypeAlias = dict[str, JsonValue]
 
-# Settings that follow from topology and testbed: no config may set them.
-_OWNED = (
-    *("cluster_name", "listen_address", "rpc_address", "api_address", "prometheus_address"),
-    *("native_transport_port", "native_shard_aware_transport_port", "storage_port"),
-    *("api_port", "prometheus_port", "seed_provider", "endpoint_snitch", "workdir"),
-    *("data_file_directories", "commitlog_directory", "hints_directory", "view_hints_directory"),
-    *("saved_caches_directory", "api_ui_dir", "api_doc_dir", "maintenance_socket"),
-)
+_ADDRESS = "the testbed's address of the node"
+_PORT = "the port at which it is asked"
+_APART = "a package's directories lie outside of the node's own"
+# Settings that follow from topology and testbed, and why: no config may set them.
+_OWNED: Mapping[str, str] = {
+    "cluster_name": "servers of one trial belong together",
+    "seed_provider": "the first node of the topology is the seed",
+    "endpoint_snitch": "a topology has no racks",
+    **dict.fromkeys(("listen_address", "rpc_address", "api_address", "prometheus_address"), _ADDRESS),
+    **dict.fromkeys(("native_transport_port", "native_shard_aware_transport_port"), _PORT),
+    **dict.fromkeys(("storage_port", "api_port", "prometheus_port"), _PORT),
+    **dict.fromkeys(("workdir", "data_file_directories", "commitlog_directory"), _APART),
+    **dict.fromkeys(("hints_directory", "view_hints_directory", "saved_caches_directory"), _APART),
+    **dict.fromkeys(("api_ui_dir", "api_doc_dir", "maintenance_socket"), _APART),
+}
+_LOGGED = "all that a server says is printed, and kept with the trial"
+_OPTIONS: Mapping[str, str] = {
+    "--options-file": _APART,
+    "--workdir": _APART,
+    "--log-to-syslog": _LOGGED,
+    "--log-to-stdout": _LOGGED,
+}
+"""Of the command line, on every node."""
 # What a config may say for Seastar's command line, and how each is written there.
 _COMMAND_LINE = ("smp", "memory", "overprovisioned")
 
@@ -160,11 +178,23 @@ class ScyllaDB(Product):
         write_text(node.remote, f"{node.work_dir}/scylla.yaml", text.getvalue())
 
     def facts(self, cluster: Cluster) -> tuple[Fact, ...]:
-        """Return what each host is said to know of its disk: the sum of that file, or none."""
-        return tuple(
-            Fact(host=node.name, name="io_properties", value=_sum_of_properties(node) or "none")
-            for node in cluster.nodes
+        """Return what is laid over the release's scylla.yaml, and what is known of each disk: a sum."""
+        return (
+            *(
+                Fact(host=node.name, name="io_properties", value=_sum_of_properties(node) or "none")
+                for node in cluster.nodes
+            ),
+            *defaults_facts("the release's own scylla.yaml", {**_OWNED, **_OPTIONS}),
         )
+
+    def defaults(self, release: Release, artifact: Artifact) -> Mapping[str, str]:
+        """Return the settings of an archive's scylla.yaml."""
+        # In the archive all lies below scylla/; who unpacked it may have left that directory out.
+        for directory in ("scylla/conf", "conf"):
+            found = read_shipped(Path(artifact.location, directory, "scylla.yaml"))
+            if found is not None:
+                return list_shipped("scylla.yaml", found)
+        return {}
 
     def start(self, node: Node, cluster: Cluster) -> None:
         """Start the server."""
@@ -292,7 +322,7 @@ def _find_problems(cluster: Cluster) -> list[str]:
     config = cluster.config
     problems = [
         f"config {config.name}: settings.{name} follows from topology and testbed; remove it"
-        for name in sorted(set(_OWNED) & config.settings.keys())
+        for name in sorted(_OWNED.keys() & config.settings.keys())
     ]
     problems += [
         f"config {config.name}: settings.command_line.{name}: not known; there are "

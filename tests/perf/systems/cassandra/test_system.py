@@ -254,6 +254,18 @@ def test_a_node_begins_with_what_its_release_ships(
     assert not {"-XX:+UseConcMarkSweepGC", "-XX:+NotTakenSinceItIsIndented"} & set(command)
 
 
+@pytest.mark.parametrize(
+    "text", ["# nothing but comments\n", "concurrent_reads: 32\n", "- 1\n", "a: ["]
+)
+def test_a_shipped_file_of_no_use_is_reported(
+    make_cluster: Callable[..., Cluster], tmp_path: Path, text: str
+) -> None:
+    cluster = shipped(make_cluster(), tmp_path / "own")
+    (tmp_path / "own/conf/cassandra.yaml").write_text(text)
+    with pytest.raises(ConfigError, match=r"(?s)conf/cassandra\.yaml: .*; get the release again"):
+        render_config(cluster.nodes[0], cluster)
+
+
 def test_what_is_forced_is_listed_with_its_reason_unless_the_release_has_it_the_same_way(
     make_cluster: Callable[..., Cluster], tmp_path: Path
 ) -> None:

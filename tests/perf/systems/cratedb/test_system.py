@@ -22,7 +22,7 @@ from perf.model.design import SystemConfig, Testbed, Topology
 from perf.model.errors import ConfigError, NotReady, ReleaseError, StepFailed
 from perf.model.results import Artifact, Release, Source
 from perf.systems.contract import GC_PAUSE_S, UNWRITTEN_BYTES, Cluster, Node
-from perf.systems.cratedb.system import SIGNER, CrateDB
+from perf.systems.cratedb.system import SIGNER, CrateDB, environment
 
 SYSTEM = CrateDB()
 # Stands in for bin/crate: reads its options as the vendor's script does, shows them, and ends.
@@ -31,6 +31,16 @@ echo "arguments=$* heap=$CRATE_HEAP_SIZE gc=$CRATE_GC_LOG_DIR/$CRATE_GC_LOG_FILE
 eval set -- $CRATE_JAVA_OPTS
 for option; do echo "option=$option"; done
 grep Cpus_allowed_list /proc/self/status
+"""
+# Most of the vendor's is comments; what this sets, in both forms, is laid over or kept.
+SHIPPED = """\
+#path.data: /path/to/data1
+auth:
+  host_based:
+    enabled: true
+    config:
+      0: {user: crate, address: _local_, method: trust}
+stats.enabled: true
 """
 JAVA = "#!/bin/sh\necho 'openjdk version \"22.0.2\" 2024-07-16' >&2\n"
 # Of the reference, chapter Configuration: all that we write, with the form of its value.
@@ -231,9 +241,42 @@ def test_without_a_heap_the_script_decides(make_cluster: MakeCluster) -> None:
 def test_java_is_a_fact(make_cluster: MakeCluster) -> None:
     cluster = make_cluster()
     _configured(cluster)
-    (fact,) = SYSTEM.facts(cluster)
+    fact = SYSTEM.facts(cluster)[0]
     assert (fact.host, fact.name) == ("s1", "version:java")
     assert fact.value == 'openjdk version "22.0.2" 2024-07-16'
+
+
+def test_a_node_begins_with_the_releases_own_file_under_what_is_a_fact(
+    tmp_path: Path, make_cluster: MakeCluster
+) -> None:
+    (tmp_path / "build/config/crate.yml").write_text(SHIPPED)
+    cluster = make_cluster(settings={"stats": {"enabled": False}})
+    settings = _configured(cluster)
+    assert settings["auth.host_based.config.0.user"] == "crate"  # the release's
+    assert settings["stats.enabled"] is False  # the config's
+    assert settings["auth.host_based.enabled"] is False  # forced
+    facts = {fact.name: fact.value for fact in SYSTEM.facts(cluster)}
+    assert {f"forced:{key}" for key in DOCUMENTED} <= facts.keys()
+    given = environment(cluster.nodes[0], cluster).keys() - {"CRATE_JAVA_OPTS"}
+    assert {f"forced:{key}" for key in given} <= facts.keys()
+    assert not {key for key in facts if "stats" in key or "config" in key}
+
+
+def test_defaults_are_those_of_the_file_and_digests_of_what_starts_the_jvm(
+    tmp_path: Path, make_cluster: MakeCluster
+) -> None:
+    (tmp_path / "build/config/crate.yml").write_text(SHIPPED)
+    cluster = make_cluster()
+    before = SYSTEM.defaults(cluster.release, cluster.artifact)
+    assert before["crate.yml: auth.host_based.config.0.method"] == '"trust"'
+    (tmp_path / "build/bin/crate").write_text("#!/bin/sh\n# -XX:+UseSerialGC\n")
+    after = SYSTEM.defaults(cluster.release, cluster.artifact)
+    assert {key for key in before if before[key] != after[key]} == {"bin: crate"}
+    (tmp_path / "build/config/crate.yml").write_text("# nothing but comments\n")
+    assert SYSTEM.defaults(cluster.release, cluster.artifact).keys() == {"bin: crate"}
+    (tmp_path / "build/config/crate.yml").write_text("- no settings\n")
+    with pytest.raises(ConfigError, match=r"crate\.yml: holds no settings"):
+        SYSTEM.configure(cluster.nodes[0], cluster)
 
 
 class Deployed(CrateDB):

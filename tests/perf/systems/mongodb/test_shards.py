@@ -268,6 +268,13 @@ def test_each_server_is_configured_for_its_role(
     assert servers["sharding"] == {"clusterRole": "configsvr"}
     assert servers["replication"] == {"replSetName": "config"}
     assert servers["storage"]["wiredTiger"]["engineConfig"]["cacheSizeGB"] == 0.25
+    facts = {fact.name for fact in sharded.system.facts(sharded.cluster)}
+    assert {
+        "forced:sharding.configDB",
+        "forced:sharding.clusterRole",
+        "forced:replication.replSetName",
+        "forced:cacheSizeGB of config servers",
+    } <= facts
 
 
 def test_members_that_share_a_host_are_reported_their_cache(deploy: Callable[..., Sharded]) -> None:

@@ -183,6 +183,21 @@ def test_artifact_without_a_server_is_refused(
         SYSTEM.install(node, replace(cluster, artifact=artifact))
 
 
+@pytest.mark.parametrize("servers", [1, 3])
+def test_all_that_is_laid_over_the_codes_defaults_is_a_fact(
+    make_cluster: Callable[..., Cluster], servers: int
+) -> None:
+    cluster = make_cluster(servers)
+    written = {
+        f"forced:{section}.{name}"
+        for section, settings in _configured(cluster).items()
+        for name in settings
+    }
+    facts = {fact.name: fact.value for fact in SYSTEM.facts(cluster)}
+    assert facts.keys() == written | {"defaults", "forced:GLIBC_TUNABLES"}
+    assert facts["defaults"] == "in the release's code"
+
+
 def test_stand_alone_configuration(tmp_path: Path, make_cluster: Callable[..., Cluster]) -> None:
     assert _configured(make_cluster()) == {
         "net": {"bindIp": "127.0.0.51", "port": 27017, "unixDomainSocket": {"enabled": False}},

@@ -188,11 +188,10 @@ def test_what_is_known_of_the_disk_is_given_and_reported(
     (node,) = cluster.nodes
     properties = tmp_path / "io_properties.yaml"
     monkeypatch.setattr(scylladb, "IO_PROPERTIES", str(properties))
-    (fact,) = SYSTEM.facts(cluster)
+    fact = SYSTEM.facts(cluster)[0]
     assert (fact.host, fact.name, fact.value) == ("s1", "io_properties", "none")
     properties.write_text("disks: []\n")
-    (fact,) = SYSTEM.facts(cluster)
-    assert fact.value == "b88338b112f5"
+    assert SYSTEM.facts(cluster)[0].value == "b88338b112f5"
     SYSTEM.install(node, cluster)
     SYSTEM.start(node, cluster)
     end_s = time.monotonic() + 30
@@ -200,6 +199,34 @@ def test_what_is_known_of_the_disk_is_given_and_reported(
         assert time.monotonic() < end_s, "the program still runs after 30 s"
         time.sleep(0.02)
     assert f"--io-properties-file {properties}" in Path(SYSTEM.logs(node)[0]).read_text()
+
+
+def test_all_that_is_laid_over_the_releases_own_file_is_a_fact(
+    make_cluster: Callable[..., Cluster],
+) -> None:
+    cluster = make_cluster()
+    config, shipped = _configured(cluster), YAML(typ="safe").load(SHIPPED)
+    laid_over = {key for key in {*config, *shipped} if config.get(key) != shipped.get(key)}
+    command = scylladb.server_command(cluster.nodes[0], cluster)
+    options = {word for word in command if word.startswith("--")}
+    facts = {fact.name: fact.value for fact in SYSTEM.facts(cluster)}
+    assert {f"forced:{key}" for key in laid_over | options} <= facts.keys()
+    assert "forced:num_tokens" not in facts
+    assert facts["defaults"] == "the release's own scylla.yaml"
+
+
+def test_defaults_are_those_of_the_archives_file(
+    tmp_path: Path, make_cluster: Callable[..., Cluster]
+) -> None:
+    cluster = make_cluster()
+    shipped = SYSTEM.defaults(cluster.release, cluster.artifact)
+    assert shipped["scylla.yaml: tablets_mode_for_new_keyspaces"] == '"enabled"'
+    assert len(shipped) == 5
+    unpacked = replace(cluster.artifact, location=str(tmp_path / "package/scylla"))
+    assert SYSTEM.defaults(cluster.release, unpacked) == shipped
+    (tmp_path / "empty").mkdir()
+    nothing = replace(cluster.artifact, location=str(tmp_path / "empty"))
+    assert SYSTEM.defaults(cluster.release, nothing) == {}
 
 
 def test_command_line_is_the_documented_one(make_cluster: Callable[..., Cluster]) -> None:
