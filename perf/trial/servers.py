@@ -14,7 +14,7 @@ from pathlib import Path
 from perf.hosts.pinning import prove_pinning
 from perf.hosts.remote import make_directory, read_tail, run_repeatable, running_pid
 from perf.local.progress import Progress
-from perf.model.errors import KnickpointError, NotReady, StepFailed, TimedOut, Unreachable
+from perf.model.errors import HostUnfit, KnickpointError, NotReady, StepFailed, TimedOut, Unreachable
 from perf.model.results import Fact, Reason
 from perf.model.shown import printable
 from perf.model.sources import DEV
@@ -62,12 +62,16 @@ def _read_json_error(line: str) -> str:
 def _step(step: str, node: Node) -> Iterator[None]:
     """Turn an error that nobody foresaw into a failure of the step: it costs a trial, never a night.
 
+    So does what this release needs and the host lacks, such as its Java: other releases need another.
+
     Raises:
-        StepFailed: in place of any exception that is none of Knickpoint's own.
+        StepFailed: in place of these, and of any exception that is none of Knickpoint's own.
 
     """
     try:
         yield
+    except HostUnfit as error:
+        raise StepFailed(step, node.name, str(error)) from error
     except KnickpointError:
         raise
     except Exception as error:

@@ -21,6 +21,8 @@ from hdrh.log import HistogramLogReader
 from perf.config.catalog import load_catalog
 from perf.history import bundle
 from perf.hosts.remote import Remote, send_signal
+from perf.jobs.measuring import Job
+from perf.jobs.night import measure_night
 from perf.load.offer import Offer
 from perf.load.results.outcome import LoadOutcome
 from perf.local.paths import DataPaths
@@ -29,6 +31,7 @@ from perf.model.design import Deployment, PriceSource, Testbed
 from perf.model.errors import HostUnfit, StepFailed
 from perf.model.metrics import CANARY_PHASES, PRICE_PER_HOUR
 from perf.model.results import Artifact, Fact, Purpose, Sample, Source, Trial, TrialId, TrialStatus
+from perf.systems import registry
 from perf.systems.contract import Cluster, Node
 from perf.systems.fake import system as fake
 from perf.trial import harness
@@ -245,6 +248,41 @@ def test_the_reason_of_a_trial_quotes_the_last_error_of_the_database(paths: Data
         "the server process ended; the last error in the log: concurrent_writes must be at least 2, "
         "but was 1"
     )
+
+
+class Uneven(fake.Fake):
+    """The fake system with a release whose Java is not here, and one that does not start."""
+
+    def install(self, node: Node, cluster: Cluster) -> None:
+        if cluster.release.version == "1.0.1":
+            raise HostUnfit("no Java 98 on this host")
+        super().install(node, cluster)
+
+    def start(self, node: Node, cluster: Cluster) -> None:
+        settings = {"crash_on_start": cluster.release.version == "1.1.1", **cluster.config.settings}
+        config = replace(cluster.config, settings=settings)
+        super().configure(node, replace(cluster, config=config))
+        super().start(node, cluster)
+
+
+@pytest.mark.slow
+@pytest.mark.keeps("unfetched-costs-its-own")
+def test_a_release_that_cannot_be_started_costs_its_own_trials_and_nothing_else(
+    paths: DataPaths, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(registry, "load", lambda _: Uneven())
+    catalog = load_catalog(CONFIGS)
+    suite = catalog.suite("fake-short")
+    (blink,) = suite.experiments
+    suite = replace(suite, experiments=(replace(blink, releases=("1.0.1", "1.1.1", "1.0.0")),))
+    trials = measure_night(Job(catalog, paths, Progress(io.StringIO())), suite)
+    came_to = {one.release.version: (one.status, [why.kind for why in one.reasons]) for one in trials}
+    assert came_to == {
+        "1.0.1": (TrialStatus.FAILED, ["install-failed"]),
+        "1.1.1": (TrialStatus.FAILED, ["start-failed"]),
+        "1.0.0": (TrialStatus.COMPLETED, []),
+    }
+    assert all_ended()
 
 
 @pytest.mark.slow
