@@ -1,9 +1,11 @@
 """The scripts of the workflows, run as a runner runs them: exit codes, hostile texts, what is kept."""
 
 import os
+import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import pytest
 from actions_server import Forge, serve_forge
@@ -418,3 +420,110 @@ def test_all_checks_say_that_they_need_root(place: Place) -> None:
     done = place.run(f"bash {ROOT}/.ci/run", PATH=path)
     assert (done.returncode, done.stdout) == (2, "")
     assert ".ci/run needs root" in done.stderr
+
+
+BUILT = {
+    "head_sha": HEAD,
+    "head_branch": "topic/1",
+    "head_repository": {"owner": {"login": "stranger"}},
+}
+
+
+def admit_build(place: Place, forge: Forge, **changes: str) -> subprocess.CompletedProcess[str]:
+    values = {"RUN": "5", "COMMIT": HEAD, "TOKEN": TOKEN, "GITHUB_API_URL": forge.url, **changes}
+    return place.run(find_script("build", "admit", "admit"), **values)
+
+
+def test_a_build_that_was_approved_is_of_the_pull_request_that_github_names(
+    place: Place, forge: Forge
+) -> None:
+    forge.environments["lab-strangers"], forge.head, forge.built = REVIEWERS, HEAD, BUILT
+    done = admit_build(place, forge)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert place.output == {"pull": "7"}
+    assert TOKEN not in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("rules", "built", "head"),
+    [
+        (None, {}, HEAD),
+        ([], {}, HEAD),
+        ([{"type": "wait_timer", "wait_timer": 1}], {}, HEAD),
+        ([{"type": "required_reviewers", "reviewers": []}], {}, HEAD),
+        (REVIEWERS, {"head_sha": 40 * "e"}, HEAD),
+        (REVIEWERS, {"head_repository": None}, HEAD),
+        (REVIEWERS, {"head_branch": None}, HEAD),
+        (REVIEWERS, {"head_branch": "other&head=stranger:topic/1"}, HEAD),
+        (REVIEWERS, {}, 40 * "e"),
+    ],
+    ids=str,
+)
+def test_no_other_build_is_admitted(
+    place: Place, forge: Forge, rules: list[dict[str, Any]] | None, built: dict[str, Any], head: str
+) -> None:
+    if rules is not None:
+        forge.environments["lab-strangers"] = rules
+    forge.head, forge.built = head, {**BUILT, **built}
+    assert admit_build(place, forge).returncode == 2
+    assert place.output == {}
+
+
+@pytest.mark.parametrize("text", [*HOSTILE, "", "0", "main"])
+def test_no_other_text_is_a_build(place: Place, forge: Forge, text: str) -> None:
+    forge.environments["lab-strangers"], forge.head, forge.built = REVIEWERS, HEAD, BUILT
+    assert admit_build(place, forge, RUN=text).returncode == 2
+    assert admit_build(place, forge, COMMIT=text).returncode == 2
+    named = {"RUN": "5", "TOKEN": TOKEN, "GITHUB_API_URL": forge.url}
+    fetched = place.run(find_script("build", "admit", "Fetch the build"), ARTIFACT=text, **named)
+    assert fetched.returncode != 0
+    assert not place.is_owned
+
+
+@pytest.mark.parametrize(
+    ("files", "code"),
+    [({"target/../x.tar.gz": b"a build"}, 0), ({}, 2), ({"a.tar": b"", "b.tar": b""}, 2)],
+    ids=["one", "none", "two"],
+)
+def test_the_one_archive_of_an_artifact_is_handed_over(
+    place: Place, forge: Forge, files: dict[str, bytes], code: int
+) -> None:
+    kept = forge.store / "5/build.zip"
+    kept.parent.mkdir()
+    with ZipFile(kept, "w") as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    named = {"RUN": "5", "ARTIFACT": "build", "TOKEN": TOKEN, "GITHUB_API_URL": forge.url}
+    done = place.run(find_script("build", "admit", "Fetch the build"), **named)
+    assert done.returncode == code, done.stdout + done.stderr
+    handed = place.temporary / "build.tar"
+    assert (handed.read_bytes() if handed.exists() else None) == (b"a build" if code == 0 else None)
+    assert forge.leaked == []
+
+
+@pytest.mark.parametrize("code", [0, 1, 2, 3, 70])
+def test_a_build_is_measured_with_each_input_as_one_value(place: Place, code: int) -> None:
+    output = place.temporary / "candidate"
+    hostile = "$(touch owned)"
+    names = ("COMMIT", "AGAINST", "SUITE", "MINUTES", "TESTBED", "SITE_URL")
+    script = find_script("build", "measure", "measure")
+    place.answer("::error::x\n", code)
+    assert place.run(script, **dict.fromkeys(names, hostile)).returncode == code
+    assert place.output == {}
+    place.answer("::error::x\n", code, leaves=str(output))
+    done = place.run(script, **dict.fromkeys(names, hostile))
+    assert done.returncode == code
+    assert place.output == {"result": str(output / "comparison.json")}
+    assert place.arguments == [
+        *("candidate", "--build=build.tar", f"--against={hostile}", f"--commit={hostile}"),
+        *(
+            f"--suite={hostile}",
+            f"--testbed={hostile}",
+            f"--minutes={hostile}",
+            f"--site-url={hostile}",
+        ),
+        *("--data", str(place.data), "--output", str(output)),
+    ]
+    first, printed, last, *_ = done.stdout.splitlines()
+    assert (printed, last) == ("::error::x", f"::{first.removeprefix('::stop-commands::')}::")
+    assert not place.is_owned

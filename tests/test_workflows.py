@@ -15,6 +15,8 @@ ROOT = Path(__file__).parents[1]
 WORKFLOWS = sorted((ROOT / ".github/workflows").glob("*.yml"))
 USES = re.compile(r"uses: ([\w.-]+/[\w./-]+)@([0-9a-f]{40}) # (v\d+\.\d+\.\d+)$")
 WRITES = {
+    ("build", "begin"): {"checks", "pull-requests"},
+    ("build", "report"): {"checks", "pull-requests"},
     ("command", "answer"): {"actions", "issues", "pull-requests"},
     ("comment", "comment"): {"checks", "pull-requests"},
     ("nightly", "notify"): {"issues"},
@@ -22,7 +24,7 @@ WRITES = {
     ("watchdog", "look"): {"issues"},
 }
 """All that any job may write."""
-OWN_HOSTS = {("bisect", "bisect"), ("candidate", "measure"), ("nightly", "night")}
+OWN_HOSTS = {("build", "measure"), ("bisect", "bisect"), ("candidate", "measure"), ("nightly", "night")}
 HEAD = "0123456789abcdef0123456789abcdef01234567"
 THIS = "example/configs"
 
@@ -34,8 +36,10 @@ def read(path: Path) -> Any:  # noqa: ANN401  YAML is any tree; each test looks 
 
 FLOWS = {path.stem: read(path) for path in WORKFLOWS}
 JOBS = {(flow, name): job for flow, content in FLOWS.items() for name, job in content["jobs"].items()}
+CALLS = {place: job for place, job in JOBS.items() if "uses" in job}
+RUNS = {place: job for place, job in JOBS.items() if place not in CALLS}
 each_workflow = pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
-each_job = pytest.mark.parametrize("place", sorted(JOBS), ids="-".join)
+each_job = pytest.mark.parametrize("place", sorted(RUNS), ids="-".join)
 
 
 def contexts(event: dict[str, Any], *, ref: str = "refs/heads/main", **more: Any) -> dict[str, Any]:  # noqa: ANN401
@@ -46,6 +50,7 @@ def contexts(event: dict[str, Any], *, ref: str = "refs/heads/main", **more: Any
         "event_name": more.pop("on", ""),
         "repository": THIS,
         "ref": ref,
+        "ref_name": ref.removeprefix("refs/heads/"),
         "token": "t",
     }
     return {"github": github, "inputs": None, **more}
@@ -61,7 +66,7 @@ def test_may_only_read_by_default(path: Path) -> None:
     assert read(path)["permissions"] == {"contents": "read"}
 
 
-@each_job
+@pytest.mark.parametrize("place", sorted(JOBS), ids="-".join)
 def test_writes_what_is_listed_and_says_why(place: tuple[str, str]) -> None:
     granted = JOBS[place].get("permissions", {})
     assert {scope for scope, level in granted.items() if level != "read"} == WRITES.get(place, set())
@@ -72,7 +77,7 @@ def test_writes_what_is_listed_and_says_why(place: tuple[str, str]) -> None:
 
 def test_each_action_is_one_commit_everywhere_and_names_its_version() -> None:
     lines = [line.strip() for path in WORKFLOWS for line in path.read_text().splitlines()]
-    uses = [line.removeprefix("- ") for line in lines if "uses:" in line]
+    uses = [line.removeprefix("- ") for line in lines if "uses:" in line and "/comment.yml" not in line]
     assert [line for line in uses if not USES.fullmatch(line)] == []
     pins = {found.groups() for line in uses if (found := USES.fullmatch(line))}
     assert len({action for action, *_ in pins}) == len(pins)
@@ -97,14 +102,18 @@ def test_is_a_row_of_the_readme(path: Path) -> None:
 def test_checks_out_the_own_default_branch_and_keeps_no_token(place: tuple[str, str]) -> None:
     for step in steps_of(JOBS[place]):
         if step["uses"].startswith("actions/checkout@"):
-            assert step["with"]["persist-credentials"] is False
-            assert step["with"].keys() <= {"persist-credentials", "fetch-depth"}
+            given = dict(step["with"])
+            assert given.pop("persist-credentials") is False
+            # What another repository calls is checked out as it was called, and not that repository.
+            called = {"repository": "${{ job.workflow_repository }}", "ref": "${{ job.workflow_sha }}"}
+            own = {key: one for key, one in given.items() if key != "fetch-depth"}
+            assert own == (called if "workflow_call" in FLOWS[place[0]]["on"] else {})
 
 
 def test_no_cache_is_shared_with_jobs_that_may_write_or_measure() -> None:
     caching = {
         place
-        for place, job in JOBS.items()
+        for place, job in RUNS.items()
         for step in steps_of(job)
         if step["uses"].startswith("actions/cache@") or "cache" in step.get("with", {})
     }
@@ -117,7 +126,8 @@ def test_only_the_channel_has_a_secret_and_a_token_is_given_to_single_steps() ->
     for (flow, _), job in JOBS.items():
         assert "env" not in FLOWS[flow]
         assert "env" not in job
-        assert [step for step in job["steps"] if "github.token" in f"{step.get('with')}"] == []
+        assert "secrets" not in job
+        assert [one for one in job.get("steps", []) if "github.token" in f"{one.get('with')}"] == []
 
 
 @each_job
@@ -127,7 +137,7 @@ def test_no_pull_request_or_comment_starts_code_of_its_own_on_our_hosts(place: t
     if place not in OWN_HOSTS:
         assert job["runs-on"] == "ubuntu-24.04"
         return
-    assert started_by <= {"schedule", "workflow_dispatch", "pull_request_target"}
+    assert started_by <= {"schedule", "workflow_dispatch", "pull_request_target", "workflow_call"}
     assert "permissions" not in job  # so it may read, and nothing else
     assert job["concurrency"] == {
         "group": "testbed-knickpoint",
@@ -146,7 +156,7 @@ ALLOWED = ROOT / "infra/roles/runner/files/job-allowed.sh"
 @pytest.mark.parametrize(
     ("changes", "may_run"),
     [
-        *(({"FLOW": f"{flow}.yml@refs/heads/main"}, True) for flow, _ in sorted(OWN_HOSTS)),
+        *(({"FLOW": f"{one}.yml@refs/heads/main"}, True) for one in ("bisect", "candidate", "nightly")),
         ({"EVENT_NAME": "schedule"}, True),
         ({"EVENT_NAME": "pull_request_target"}, True),
         ({"EVENT_NAME": "pull_request"}, False),
@@ -174,6 +184,43 @@ def test_a_host_turns_away_what_a_label_lets_in(changes: dict[str, str], *, may_
     done = subprocess.run(["sh", ALLOWED], env=known, capture_output=True, text=True, check=False)
     assert done.returncode == (0 if may_run else 1)
     assert ("::error" in done.stdout) != may_run
+
+
+@pytest.mark.parametrize(
+    ("changes", "may_run"),
+    [
+        ({}, True),
+        ({"GITHUB_EVENT_NAME": "workflow_dispatch"}, True),
+        ({"GITHUB_EVENT_NAME": "pull_request"}, False),
+        ({"GITHUB_RUN_ATTEMPT": "2"}, False),
+        ({"GITHUB_WORKFLOW_REF": "example/db/.github/workflows/perf.yml@refs/pull/7/merge"}, False),
+        ({"GITHUB_WORKFLOW_REF": "example/db/.github/workflows/other.yml@refs/heads/trunk"}, False),
+        ({"GITHUB_WORKFLOW_REF": "example/db/.github/workflows/perf"}, False),
+        ({"GITHUB_WORKFLOW_REF": ""}, False),
+    ],
+    ids=str,
+)
+def test_a_host_takes_a_database_that_its_owner_names(
+    tmp_path: Path, changes: dict[str, str], *, may_run: bool
+) -> None:
+    callers = tmp_path / "callers"
+    script = ALLOWED.read_text().replace("/etc/knickpoint-runner/callers", str(callers))
+    known = {
+        "GITHUB_EVENT_NAME": "workflow_run",
+        "GITHUB_REPOSITORY": "example/db",
+        "GITHUB_WORKFLOW_REF": "example/db/.github/workflows/perf.yml@refs/heads/trunk",
+        "GITHUB_RUN_ATTEMPT": "1",
+        **changes,
+    }
+
+    def ask() -> int:
+        return subprocess.run(
+            ["sh", "-c", script], env=known, capture_output=True, check=False
+        ).returncode
+
+    assert ask() == 1
+    callers.write_text("\nexample/db/.github/workflows/perf.yml@refs/heads/trunk\n")
+    assert ask() == (0 if may_run else 1)
 
 
 def test_a_host_asks_that_before_each_job() -> None:
@@ -227,6 +274,22 @@ def test_strangers_wait_for_a_reviewer(
         if "HEAD_SHA" in step.get("env", {}):
             assert fill(step["env"]["HEAD_SHA"], known) == HEAD
             assert fill(step["env"]["NUMBER"], known) == "7"
+
+
+def test_each_build_waits_for_a_reviewer_and_is_reported_by_comment() -> None:
+    admit, measure = JOBS["build", "admit"], JOBS["build", "measure"]
+    assert admit["environment"] == "lab-strangers"
+    assert measure["needs"] == "admit"
+    assert [job["uses"] for job in CALLS.values()] == 2 * ["./.github/workflows/comment.yml"]
+    known = contexts({}, inputs={"commit": HEAD}, needs={"admit": {"outputs": {"pull": "7"}}})
+    for name, action in (("begin", "in_progress"), ("report", "completed")):
+        given = CALLS["build", name]["with"]
+        assert fill(given["title"], known) == f"candidate of pull request 7 at {HEAD}"
+        assert given["action"] == action
+        called = {**contexts(events.workflow_run(5, "ci of somebody")), "inputs": {**given}}
+        about, *_ = JOBS["comment", "comment"]["steps"]
+        assert evaluate(JOBS["comment", "comment"]["if"], called)
+        assert fill(about["env"]["TITLE"], called) == given["title"]
 
 
 def test_a_draft_is_not_measured() -> None:

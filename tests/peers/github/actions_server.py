@@ -30,6 +30,8 @@ class Forge(GitHub):
     flows: dict[str, list[JSON]] = field(default_factory=dict)
     """The runs of each workflow file, newest first."""
     flow_state: str = "active"
+    built: JSON = field(default_factory=dict)
+    """What is said of any run: what it built, from which branch of which repository."""
     environments: dict[str, list[JSON]] = field(default_factory=dict)
     """The protection rules of each environment."""
     dispatched: list[JSON] = field(default_factory=list)
@@ -41,6 +43,8 @@ class Forge(GitHub):
         return (
             *GitHub.list_routes(self),
             ("GET", REPOSITORY, self._repository),
+            ("GET", f"{REPOSITORY}/pulls", self._list_pulls),
+            ("GET", rf"{REPOSITORY}/actions/runs/(\d+)", self._run),
             ("GET", rf"{REPOSITORY}/actions/runs/(\d+)/artifacts", self._list_artifacts),
             ("GET", rf"{REPOSITORY}/actions/artifacts/(\d+)/zip", self._send_to_storage),
             ("GET", rf"{REPOSITORY}/actions/workflows/([\w.-]+)/runs", self._list_flow_runs),
@@ -62,6 +66,13 @@ class Forge(GitHub):
             "fork": False,
             "url": url,
         }
+
+    def _run(self, number: str, _query: object, _sent: object) -> JSON:
+        return {"id": int(number), **self.built}
+
+    def _list_pulls(self, query: dict[str, list[str]], _sent: object) -> list[JSON]:
+        pulls = {"stranger:topic/1": [{"number": 7, "head": {"sha": self.head}}]}
+        return [one for name in query["head"] for one in pulls.get(name, [])]
 
     def find_artifacts(self, run: str) -> list[Path]:
         """Return the zips of a run."""

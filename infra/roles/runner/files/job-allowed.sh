@@ -17,4 +17,10 @@ schedule | workflow_dispatch | pull_request_target)
   done
   ;;
 esac
+# Workflows of other repositories that may measure a build here, by `build` of ours; one a line, with its branch.
+case "${GITHUB_EVENT_NAME:-} ${GITHUB_RUN_ATTEMPT:-} ${GITHUB_WORKFLOW_REF:-}" in
+"workflow_run 1 "?* | "workflow_dispatch 1 "?*)
+  if grep -qxF -- "$GITHUB_WORKFLOW_REF" /etc/knickpoint-runner/callers 2>/dev/null; then exit 0; fi
+  ;;
+esac
 refuse "only bisect, candidate and nightly of the default branch run on this host"
