@@ -42,7 +42,8 @@ from perf.trial.harness import Order
 from reports.commands import nightly as nightly_command
 from reports.commands.nightly import nightly
 
-CONFIGS = Path(__file__).parents[2] / "data" / "configs"
+DATA = Path(__file__).parents[2] / "data"
+CONFIGS = DATA / "configs"
 SUITE = """\
 name: night
 description: Two releases with one between them.
@@ -417,10 +418,10 @@ def test_a_bisection_without_time_is_said_with_its_command(lab: Lab) -> None:
     assert read_bisections(lab.paths) == ()
 
 
-def choose_by_rule(lab: Lab, kind: str) -> None:
-    """Let the suite choose by rule among what a source of this kind offers."""
+def choose_by_rule(lab: Lab, kind: str, line: str = "1.0") -> None:
+    """Let the suite choose by rule in a line of what a source of this kind offers."""
     suite = lab.configs / "suites" / "night.yaml"
-    suite.write_text(suite.read_text().replace('["1.0.0", "1.0.2"]', '["1.0: newest 2"]'))
+    suite.write_text(suite.read_text().replace('["1.0.0", "1.0.2"]', f'["{line}: newest 2"]'))
     sources = lab.configs / "sources"
     sources.mkdir(exist_ok=True)
     (sources / "tool.yaml").write_text(f"name: tool\ndescription: For a test.\nsystem: fake\n{kind}\n")
@@ -433,21 +434,18 @@ def offer(lab: Lab, *builds: dict[str, str]) -> None:
 
 
 class Mirror:
-    """A Maven repository on this host, with the metadata of one library as Maven Central has it."""
+    """A Maven repository on this host that says of Cassandra what Maven Central did on 2026-11-26."""
 
     def __init__(self, root: Path, address: str) -> None:
-        self._metadata = root / "org/example/tool/maven-metadata.xml"
+        library = "org.apache.cassandra:cassandra-all"
+        self._metadata = root / "org/apache/cassandra/cassandra-all/maven-metadata.xml"
         self._metadata.parent.mkdir(parents=True)
-        self.source = f"kind: maven\nlibrary: org.example:tool\nlines: ['1.0']\nrepository: {address}"
+        self.source = f"kind: maven\nlibrary: {library}\nlines: ['5.0']\nrepository: {address}"
 
-    def publish(self, *versions: str) -> None:
-        listed = "".join(f"<version>{one}</version>" for one in versions)
-        self._metadata.write_text(
-            '<?xml version="1.0" encoding="UTF-8"?>\n<metadata><groupId>org.example</groupId>'
-            f"<artifactId>tool</artifactId><versioning><latest>{versions[-1]}</latest>"
-            f"<release>{versions[-1]}</release><versions>{listed}</versions>"
-            "<lastUpdated>20261126080000</lastUpdated></versioning></metadata>\n"
-        )
+    def publish(self, hidden: str = "") -> None:
+        text = (DATA / "maven/cassandra-all.xml").read_text()
+        assert f"<version>{hidden}</version>" in text or not hidden
+        self._metadata.write_text(text.replace(f"<version>{hidden}</version>", ""))
 
 
 @pytest.fixture
@@ -460,40 +458,44 @@ def mirror(tmp_path: Path) -> Iterator[Mirror]:
         http.shutdown()
 
 
-@pytest.mark.parametrize("kind", ["command", "maven"])
+@pytest.mark.parametrize(
+    ("kind", "releases"),
+    [("command", ("1.0.1", "1.0.2", "1.0.3")), ("maven", ("5.0.7", "5.0.8", "5.0.9"))],
+)
 def test_a_release_that_appears_is_measured_first_and_compared_with_the_one_before_it(
-    lab: Lab, mirror: Mirror, kind: str
+    lab: Lab, mirror: Mirror, kind: str, releases: tuple[str, str, str]
 ) -> None:
+    older, old, new = releases
     lab.configure("compare_minutes: 20")
-    lab.by_night |= {"1.0.1": 1000.0, "1.0.2": 1000.0, "1.0.3": 800.0}
+    lab.by_night |= {older: 1000.0, old: 1000.0, new: 800.0}
     if kind == "maven":
-        choose_by_rule(lab, mirror.source)
-        mirror.publish("1.0.0", "1.0.1", "1.0.2")
+        choose_by_rule(lab, mirror.source, "5.0")
+        mirror.publish(hidden=new)
     else:
         offer(lab)
     first = lab.run()
     assert first.exit_code == 0, first.output
     # Nothing is edited between the two nights but what the vendor publishes.
     if kind == "maven":
-        mirror.publish("1.0.0", "1.0.1", "1.0.2", "1.0.3")
+        mirror.publish()
     else:
-        offer(lab, {"version": "1.0.3"})
+        offer(lab, {"version": new})
     second = lab.run()
-    assert "found: fake 1.0.3" in second.stderr
+    assert f"found: fake {new} " in second.stderr
     night = read_nights(lab.paths)[-1]
-    assert [one.version for one in night.trials] == ["1.0.3", "1.0.2"]
-    assert night.chosen[0].rules == ("1.0: newest 2",)
+    assert [one.version for one in night.trials] == [new, old]
+    assert night.chosen[0].rules == (f"{new[:3]}: newest 2",)
     compared = [(one.baseline.label, one.candidate.label) for one in read_results(lab.paths)]
-    assert compared == [("1.0.1", "1.0.2"), ("1.0.2", "1.0.3 (new)")]
+    assert compared == [(older, old), (old, f"{new} (new)")]
     assert read_results(lab.paths)[-1].outcome is Outcome.REGRESSED
     (verdict,) = (line for line in second.stdout.splitlines() if line.startswith("Verdict:"))
-    assert "1.0.3 (new)" in verdict
+    assert f"{new} (new)" in verdict
     page = html.unescape((lab.paths.site / "index.html").read_text())
-    assert "1.0.3 (new)" in page
+    assert f"{new} (new)" in page
     # It is no news on the next night, which compares the ends, as ever.
     third = lab.run()
     assert "(new)" not in third.stdout
-    assert [one.version for one in read_nights(lab.paths)[-1].trials] == ["1.0.2", "1.0.3"]
+    assert [one.version for one in read_nights(lab.paths)[-1].trials] == [old, new]
 
 
 @pytest.mark.keeps("unfetched-costs-its-own")
