@@ -277,16 +277,16 @@ def name_gap(change: ChangePoint) -> str:
     A release that the newest night measured for the first time is said to be new.
     """
     if change.last_before.release.version != change.first_after.release.version:
-        return f"{name_span(change.last_before, change.first_after)}{NEW if _is_new(change) else ''}"
+        return f"{name_span(change.last_before, change.first_after)}{_mark_new(change)}"
     return f"within {change.first_after.release.version}, since {name_night(change.first_after)}"
 
 
-def _is_new(change: ChangePoint) -> bool:
-    """Return whether the newest night of a series, and none before it, measured the release after."""
+def _mark_new(change: ChangePoint) -> str:
+    """Mark a change that begins with a release which the newest night, and none before it, measured."""
     nights = [night for night in nights_of(change.series) if night]
     version = change.first_after.release.version
     had = {one.night for one in change.series.points.occasions if one.release.version == version}
-    return len(nights) > 1 and had == {nights[-1]}
+    return NEW if len(nights) > 1 and had == {nights[-1]} else ""
 
 
 def name_span(before: Point, after: Point) -> str:
@@ -307,7 +307,9 @@ def name_night(point: Point) -> str:
 def name_beginning(change: ChangePoint) -> str:
     """Describe since when a change is there: since which release, or within one since which night."""
     after = change.first_after
-    return after.release.version if change.last_before.release != after.release else name_night(after)
+    if change.last_before.release == after.release:
+        return name_night(after)
+    return f"{after.release.version}{_mark_new(change)}"
 
 
 def _locate(change: ChangePoint) -> str:

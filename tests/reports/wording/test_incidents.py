@@ -10,7 +10,9 @@ from analysis.judging.explanations import Explanation
 from analysis.judging.incidents import Cause, Incident
 from analysis.orchestration.setting_words import find_changed
 from perf.model.results import SeriesKey, TrialHead, TrialId, TrialStatus
+from reports.notifications.events import EventKind, IncidentEvent
 from reports.notifications.notification import view_notifications
+from reports.notifications.slack import render_message
 from reports.pages.feeds.feed import name_notification
 from reports.pages.incident.story import say_gap
 from reports.wording.changes import name_gap, say_explanation
@@ -133,6 +135,11 @@ def test_a_release_is_said_to_be_new_on_the_night_that_measured_it_first_and_on_
         (told,) = view_notifications(replace(nights.judgement, incidents=(new,)), nights.heads)
         assert told.between == said
         assert name_notification(told).endswith(said)
+        _, since = said.split(" → ")
+        assert f"since {since};" in say_headline(new)
+        event = IncidentEvent(kind=EventKind.NEW, title=told.title, notice=told)
+        assert f"{said};" in str(render_message(event))
+        assert any(said in line for line in list_news((new,), nights.heads))
 
 
 def test_nights_between_without_a_valid_trial_are_said_with_the_new_configuration() -> None:
