@@ -10,6 +10,7 @@ import click
 from perf.commands.options import configs_option, data_option
 from perf.config.catalog import default_root, load_catalog
 from perf.jobs.holding import hold
+from perf.jobs.measuring import Job
 from perf.local.paths import DataPaths
 from perf.local.progress import Progress
 from perf.model.design import Deployment, Experiment, Suite, Topology, Workload
@@ -93,21 +94,20 @@ def conformance(
     suite = Suite(name=_NAME, description=_NAME, testbed=testbed_name, experiments=(experiment,))
     asked = catalog.resolve(suite, experiment)
     _require_hosts(asked)
-    paths, progress = DataPaths(data), Progress()
-    with hold(paths, progress, (asked.testbed,), f"conformance {system_name} {release.version}"):
-        found = _run(asked, system, release, paths, progress)
+    job = Job(catalog, DataPaths(data), Progress())
+    purpose = f"conformance {system_name} {release.version}"
+    with hold(job.paths, job.progress, (asked.testbed,), purpose):
+        found = _run(asked, system, release, job)
     counts = Counter(one.passed for one in found)
-    failed = counts[False]
-    conclusion = f"{counts[True]} checks passed, {failed} failed, {counts[None]} skipped"
-    if failed:
-        raise MeasureError(f"{conclusion}; the servers' logs are in {paths.conformance_logs}")
+    conclusion = f"{counts[True]} checks passed, {counts[False]} failed, {counts[None]} skipped"
+    if counts[False]:
+        raise MeasureError(f"{conclusion}; the servers' logs are in {job.paths.conformance_logs}")
     click.echo(conclusion)
 
 
-def _run(
-    asked: Deployment, system: System, release: Release, paths: DataPaths, progress: Progress
-) -> Sequence[CheckResult]:
-    artifact = releases.fetch(system, release, report=progress.report)
+def _run(asked: Deployment, system: System, release: Release, job: Job) -> Sequence[CheckResult]:
+    paths, progress = job.paths, job.progress
+    artifact = job.fetch(release.system, release.version).artifact
     # No engine runs: what is asked, a client in this process asks.
     cluster = replace(deployment.place(asked, release, artifact, paths.run), clients=())
     end_leftovers(cluster, progress)
