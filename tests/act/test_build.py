@@ -80,7 +80,7 @@ def test_a_build_that_was_approved_is_measured_and_reported(
     assert content.head == Revision(ref=f"0.build.{HEAD[:10]}", sha=HEAD)
     assert content.outcome is Outcome.INVALID
     (comment,) = forge.shown
-    assert "### ⚠️ Does not run: action needed" in comment
+    assert f"state=invalid sha={HEAD}" in comment
     (check,) = forge.runs.values()
     assert (check["head_sha"], check["status"], check["conclusion"]) == (HEAD, "completed", "failure")
     assert forge.leaked == []

@@ -22,9 +22,9 @@ from perf.releases.artifacts import fetch, find_release
 from perf.systems import registry
 from reports.commands.candidate import COMMENT, COMPARISON
 
-pytestmark = [pytest.mark.real, pytest.mark.slow, pytest.mark.alone, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.real, pytest.mark.slow, pytest.mark.timeout(900)]
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 ADDRESS = "127.0.0.67"  # which no other test has
 COMMIT = "5109" * 10
 RELEASE, NAME = "5.0.9", f"0.build.{COMMIT[:10]}"
