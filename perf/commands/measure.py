@@ -22,12 +22,15 @@ _USUAL = "quickstart"
 @click.option("--suite", "suite_name", help="Suite to measure, for example quickstart.")
 @click.option("--experiment", help="Measure only this experiment of the suite, once.")
 @click.option("--release", help='Measure the experiment at this release, for example "5.0.9".')
+@click.option("--profile", is_flag=True, help="Attach a profiler: what it keeps is in the bundle.")
 @data_option
 @configs_option
 def measure(
+    *,
     suite_name: str | None,
     experiment: str | None,
     release: str | None,
+    profile: bool,
     data: Path,
     configs: Path | None,
 ) -> None:
@@ -39,7 +42,9 @@ def measure(
     --experiment and --release, one extra trial of that release is measured; the suite (quickstart, if
     none is named) need not list the release. It becomes a point of the series like any other; a trial
     of a local copy (KNICKPOINT_RELEASE_…, see `knickpoint releases --help`) is kept and shown, but is
-    not. Without any of these, nothing is started, and what would be is listed.
+    not. Nor is one with --profile, whose bundle holds the stacks of the servers by CPU time, allocated
+    bytes and waits for locks, in profiles/. Without any of these, nothing is started, and what would be
+    is listed.
 
     \b
     knickpoint measure --suite quickstart
@@ -49,6 +54,8 @@ def measure(
     """  # noqa: D301  \b is click's mark for "do not re-wrap"
     if (experiment is None) != (release is None):
         raise UsageError("--experiment and --release belong together; give both or neither")
+    if profile and experiment is None:
+        raise UsageError("--profile is for one trial: give --experiment and --release as well")
     job = open_job(data, configs)
     suite = job.catalog.suite(suite_name or _USUAL)
     if suite_name is None and experiment is None:
@@ -60,7 +67,7 @@ def measure(
             )
         )
     if experiment is not None and release is not None:
-        trials: tuple[Trial, ...] = (measure_one(job, suite, experiment, release),)
+        trials: tuple[Trial, ...] = (measure_one(job, suite, experiment, release, profile=profile),)
     else:
         trials = measure_night(job, suite)
     for trial in trials:

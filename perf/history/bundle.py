@@ -6,6 +6,7 @@ A bundle is the directory `<data>/trials/<trial id>/`:
     intervals.hlog   its histograms, a HdrHistogram V2 interval log that the standard tools read
     settings.json    what was configured, resolved: config, workload and topology
     logs/…           what the servers logged
+    profiles/…       where a profiled trial's servers spent their time, as collapsed stacks
     manifest.json    size and SHA-256 of each of these files
 
 It is staged under another name beside its final place, and moved there in one step when it is
@@ -49,6 +50,7 @@ TRIAL = "trial.json"
 INTERVALS = "intervals.hlog"
 SETTINGS = "settings.json"
 LOGS = "logs"
+PROFILES = "profiles"
 MANIFEST = "manifest.json"
 
 MOST_TRIAL_BYTES = 64 * 1024**2

@@ -30,6 +30,7 @@ from perf.releases.building import origin_of
 from perf.releases.origin import Origin
 from perf.systems import registry
 from perf.trial.harness import Order, run_trial
+from perf.trial.profiling import PROFILED
 
 _LOG_LINES = 12
 _AT_ONCE = 4
@@ -243,25 +244,35 @@ def order_point(trial: str, night: str, deployment: Deployment, fetched: Fetched
     )
 
 
-def measure_one(job: Job, suite: Suite, experiment: str, version: str) -> Trial:
-    """Measure one extra trial of an experiment at a release, outside of any night's plan."""
+def measure_one(
+    job: Job, suite: Suite, experiment: str, version: str, *, profile: bool = False
+) -> Trial:
+    """Measure one extra trial of an experiment at a release, outside of any night's plan.
+
+    With a profiler attached it is no point of a series.
+    """
     deployment = job.catalog.resolve(suite, find_experiment(suite, experiment))
     check_load_time(deployment)
     purpose = f"a trial of {experiment} at {version}"
     with hold(job.paths, job.progress, [deployment.testbed], purpose):
         fetched = job.fetch(deployment.experiment.system, version)
         job.progress.heading(f"{experiment} at {version}")
-        return measure_extra(job, deployment, fetched)
+        return measure_extra(job, deployment, fetched, profile=profile)
 
 
-def measure_extra(job: Job, deployment: Deployment, fetched: Fetched) -> Trial:
+def measure_extra(
+    job: Job, deployment: Deployment, fetched: Fetched, *, profile: bool = False
+) -> Trial:
     """Measure one extra trial of what was fetched; the caller holds the testbed (`hold`)."""
     now = datetime.now(UTC)
     start = start_of_ids(job.paths, "", now)
     name = f"{start}T{now:%H%M%S}.{deployment.experiment.name}.{fetched.release.version}"
     while (job.paths.trials / name).exists():  # one that failed within a second is tried again
         name += "+"
-    return job.measure(order_point(name, "", deployment, fetched))
+    order = order_point(name, "", deployment, fetched)
+    if profile:
+        order = replace(order, purpose=Purpose.COMPARISON, remarks=(PROFILED,))
+    return job.measure(order)
 
 
 def describe(trial: Trial) -> str:

@@ -40,7 +40,14 @@ from perf.model.results import (
 from perf.systems.contract import Cluster, ReportsFacts, System, name_profile
 from perf.trial import placement
 from perf.trial.data_size import find_fitting_data
-from perf.trial.measurement import LoadFindings, diagnose, judge, measure, summarize_load
+from perf.trial.measurement import (
+    LoadFindings,
+    diagnose,
+    judge,
+    measure,
+    steady_phases,
+    summarize_load,
+)
 from perf.trial.method import read_method
 from perf.trial.preflight import (
     check_access,
@@ -49,6 +56,7 @@ from perf.trial.preflight import (
     find_full_disks,
     freshen_disks,
 )
+from perf.trial.profiling import PROFILED, Profiler
 from perf.trial.servers import NodeDied, Servers, find_error
 
 
@@ -56,7 +64,8 @@ from perf.trial.servers import NodeDied, Servers, find_error
 class Order:
     """What to measure: a resolved deployment at one release, under an id of its own.
 
-    `remarks` are said of the trial from the start, for example that something was planted in it.
+    `remarks` are said of the trial from the start, for example that something was planted in it. With
+    `PROFILED` among them a profiler is attached.
     """
 
     trial: TrialId
@@ -113,6 +122,8 @@ def run_trial(order: Order, system: System, paths: DataPaths, progress: Progress
     staged = bundle.stage(paths, order.trial)
     bundle.write_settings(staged, deployment)
     draft = Draft()
+    is_profiled = PROFILED in order.remarks
+    profiler = Profiler(cluster, steady_phases(deployment.workload) if is_profiled else ())
     try:
         draft.remarks += proven.remarks
         check_access(deployment, cluster.clients)
@@ -133,9 +144,10 @@ def run_trial(order: Order, system: System, paths: DataPaths, progress: Progress
         with servers.naming_the_dead():
             servers.verify_version()
             draft.before += servers.prove_pinning()
-            for found in measure(servers, deployment):
+            for found in measure(servers, deployment, profiler):
                 draft.findings += found
                 draft.remarks += found.remarks
+            draft.remarks += profiler.keep(staged)
             draft.doubt(judge(draft.findings, deployment))
             if draft.status is TrialStatus.COMPLETED:
                 draft.doubt(servers.find_change())

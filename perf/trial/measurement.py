@@ -32,6 +32,7 @@ from perf.model.results import LoadStep, Reason, Release, Sample
 from perf.systems.contract import System, Target, open_session
 from perf.systems.sessions import Session
 from perf.trial.diagnostics import Diagnostics, summarize_windows
+from perf.trial.profiling import Profiler
 from perf.trial.servers import Servers
 from perf.trial.telemetry import MISSING, Snapshot, Window, open_snapshots
 from perf.trial.validity import find_faults, find_lost_time, find_remarks, judge_step
@@ -70,10 +71,11 @@ class LoadFindings:
         return replace(self, **sums)
 
 
-def measure(servers: Servers, deployment: Deployment) -> Iterator[LoadFindings]:
+def measure(servers: Servers, deployment: Deployment, profiler: Profiler) -> Iterator[LoadFindings]:
     """Run a trial's whole load on a cluster that serves; yield what each part of it brings to light.
 
-    What was seen of a part that fails is yielded before its failure is raised.
+    What was seen of a part that fails is yielded before its failure is raised. The
+    profiler runs within the looks at the servers.
 
     Raises:
         StepFailed: a step of it failed.
@@ -83,6 +85,7 @@ def measure(servers: Servers, deployment: Deployment) -> Iterator[LoadFindings]:
     workload, cluster, report = deployment.workload, servers.cluster, servers.progress.report
     planned = plan_stages(workload)
     yield LoadFindings(planned=planned)
+    profiler.prepare()
     target = servers.system.target(
         cluster, consistency=workload.consistency, timeout_s=workload.operation_timeout_s
     )
@@ -100,7 +103,7 @@ def measure(servers: Servers, deployment: Deployment) -> Iterator[LoadFindings]:
     with open_snapshots(servers.system, cluster) as (look, unconnected):
         if unconnected:
             yield LoadFindings(remarks=(_missing(unconnected),))
-        run = _MeasuringRun(servers, offer, look)
+        run = _MeasuringRun(servers, offer, look, profiler)
         for place in range(len(workload.sequence)):
             yield from run.count(place)
         if planned:
@@ -133,24 +136,24 @@ def judge(findings: LoadFindings, deployment: Deployment) -> tuple[Reason, ...]:
 
 
 def diagnose(findings: LoadFindings, workload: Workload) -> Diagnostics:
-    """Return what the looks at servers and hosts say about each planned phase.
-
-    Not about a search: the loads that it offers differ from trial to trial.
-    """
-    operations: dict[str, tuple[Operation, ...]] = {
-        phase.name: (phase.operation,) for phase in workload.sequence
-    }
-    operations |= {
-        phase: tuple(workload.mix_of(part))
-        for part in workload.measurements
-        for phase in phases_of(part)
-        if not isinstance(part.load, SearchLoad)
-    }
+    """Return what the looks at servers and hosts say about each planned phase."""
+    operations = steady_phases(workload)
     return summarize_windows(
         [window for window in findings.windows if window.phase in operations],
         findings.outcome.counters,
         {phase: row_bytes(workload) for phase, offered in operations.items() if writes_only(offered)},
     )
+
+
+def steady_phases(workload: Workload) -> Mapping[str, tuple[Operation, ...]]:
+    """Return the phases that are alike in each trial, with what they ask; those of a search are not."""
+    counted = {phase.name: (phase.operation,) for phase in workload.sequence}
+    return counted | {
+        phase: tuple(workload.mix_of(part))
+        for part in workload.measurements
+        for phase in phases_of(part)
+        if not isinstance(part.load, SearchLoad)
+    }
 
 
 def summarize_load(findings: LoadFindings, deployment: Deployment) -> tuple[Sample, ...]:
@@ -210,6 +213,7 @@ class _MeasuringRun:
     servers: Servers
     offer: Offer
     look: Callable[[], Snapshot]
+    profiler: Profiler
 
     def offer_planned(
         self, mix: Mapping[Operation, float], stages: Sequence[Stage]
@@ -280,12 +284,15 @@ class _MeasuringRun:
 
     def _observe(self, looks: list[tuple[Edge, Snapshot]], edge: Edge) -> None:
         """Look as iterations begin and end."""
+        if not edge.is_start:
+            self.profiler.observe(edge)
         try:
             looks.append((edge, self.look()))
         except StepFailed:
             self.servers.watch()  # a node that died says more than that it could not be read
             raise
         if edge.is_start:
+            self.profiler.observe(edge)
             numbers = ", ".join(map(str, edge.iterations))
             self.servers.progress.report(f"{edge.phase}: measure iteration {numbers}")
 

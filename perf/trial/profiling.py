@@ -1,0 +1,208 @@
+"""Profiles of a trial's servers: where their time, allocations and waits for locks go, by stack.
+
+While iterations run, async-profiler (https://github.com/async-profiler/async-profiler) is attached to
+each JVM: CPU time by a timer of each thread (`ctimer`, which needs no privileges), what is allocated,
+and waits for locks. It costs the server something, so such a trial is marked, and compared only with
+others that have it. A server that is no JVM is not profiled, which is said.
+"""
+
+import gzip
+import hashlib
+import subprocess
+import tempfile
+import zipfile
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from perf.history.bundle import PROFILES
+from perf.hosts.remote import running_pid
+from perf.load.engines import Edge
+from perf.local import durable
+from perf.local.children import environment
+from perf.local.paths import cache_dir, hold_in_cache
+from perf.model.errors import KnickpointError, ReleaseError, StepFailed
+from perf.model.results import Reason
+from perf.releases.java import find_java
+from perf.releases.maven import copy_libraries
+from perf.systems.contract import Cluster, Node
+
+PROFILED = Reason(
+    kind="profiled", text="a profiler was attached: compare it only with trials that had one, too"
+)
+"""The remark of an order that is to be profiled, and of its trial."""
+KINDS = ("cpu", "alloc", "lock")
+"""What is profiled: samples of CPU time, allocated bytes, and waits for locks in ns."""
+# Most kernels tick every 4 ms, so that a sample stands for that of a thread, whatever is asked.
+_START = "start,event=ctimer,interval=2ms,alloc=512k,lock=10us,jfr,file="
+_VERSION = "4.2"
+_LIBRARIES = {
+    "async-profiler": "445b7bdc6a3ed03d45a9d4b61b5a5fc072b3e9952d7f2b63722312f48ea9ee18",
+    "jfr-converter": "16093ca59bd3cafb02a7548b513531ce576f1a6c643533390cbe53855b50ef6d",
+}
+_JAVA_MAJORS = (17, 11)
+_MACHINES = {"x86_64": "linux-x64", "aarch64": "linux-arm64"}
+_TIMEOUT_S = 300.0
+# Speaks the attach protocol of HotSpot, as jcmd does, which a runtime without tools lacks: a file and
+# SIGQUIT make the JVM open a socket; `load` with an absolute path makes it load an agent.
+_ATTACH = """
+import os, signal, socket, sys, time
+pid, library, options = sys.argv[1:]
+door = f"/proc/{pid}/root/tmp/.java_pid{pid}"
+if not os.path.exists(door):
+    mark = f"/proc/{pid}/cwd/.attach_pid{pid}"
+    open(mark, "w").close()
+    try:
+        os.kill(int(pid), signal.SIGQUIT)
+        end = time.monotonic() + 20
+        while not os.path.exists(door):
+            if time.monotonic() > end:
+                sys.exit("the JVM opens no socket for it")
+            time.sleep(0.02)
+    finally:
+        os.unlink(mark)
+with socket.socket(socket.AF_UNIX) as spoken:
+    spoken.settimeout(60)
+    spoken.connect(door)
+    spoken.sendall(b"".join(f"{word}\\0".encode() for word in ("1", "load", library, "true", options)))
+    said = b""
+    while part := spoken.recv(65536):
+        said += part
+text = said.decode(errors="replace")
+if "return code: 0" not in text:
+    sys.exit(text or "no answer")
+"""
+
+
+@dataclass(slots=True)
+class Profiler:
+    """Profiles all nodes while iterations run; what goes wrong is a remark, and costs no trial."""
+
+    cluster: Cluster
+    phases: Collection[str]
+    """Those that are profiled; none in a trial that is not to be."""
+    _remarks: list[Reason] = field(default_factory=list)
+    _recorded: defaultdict[str, list[tuple[Node, str]]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
+    _running: list[Node] = field(default_factory=list)
+
+    def prepare(self) -> None:
+        """Load the agent, before code is compiled: it then knows what was inlined where."""
+        for node in self.cluster.nodes if self.phases else ():
+            with self._remarked(node.name):
+                self._attach(node, "version")
+
+    def observe(self, edge: Edge) -> None:
+        """Begin as iterations begin, and end as they end."""
+        if edge.phase not in self.phases:
+            return
+        if edge.is_start:
+            recorded = self._recorded[edge.phase]
+            for node in self.cluster.nodes:
+                with self._remarked(node.name):
+                    path = f"{node.work_dir}/{edge.phase}-{len(recorded)}.jfr"
+                    self._attach(node, f"{_START}{path}")
+                    recorded.append((node, path))
+                    self._running.append(node)
+        while not edge.is_start and self._running:
+            node = self._running.pop()
+            with self._remarked(node.name):
+                self._attach(node, "stop")
+
+    def keep(self, staged: Path) -> tuple[Reason, ...]:
+        """Put what was recorded into a bundle: stacks of all nodes, collapsed, by phase and kind.
+
+        Returns what could not be profiled, and why.
+        """
+        for phase, recorded in self._recorded.items():
+            with self._remarked(phase), tempfile.TemporaryDirectory(prefix="knickpoint-jfr-") as place:
+                files = [Path(place, f"{number}.jfr") for number in range(len(recorded))]
+                for (node, path), file in zip(recorded, files, strict=True):
+                    node.remote.get(path, file)
+                for kind in KINDS if files else ():
+                    target = staged / PROFILES / f"{phase}-{kind}.collapsed.gz"
+                    target.parent.mkdir(exist_ok=True)
+                    target.write_bytes(gzip.compress(_collapse(files, kind), mtime=0))
+        return tuple(self._remarks)
+
+    def _attach(self, node: Node, options: str) -> None:
+        pid = running_pid(node.remote, node.pid_file)
+        program = node.remote.run(["readlink", f"/proc/{pid}/exe"], check=False).stdout.strip()
+        if Path(program).name != "java":
+            why = f"its server, {Path(program).name or 'which has ended'}, is no JVM; only those are"
+            raise StepFailed("profile", node.name, why)
+        library = f"{node.work_dir}/libasyncProfiler.so"
+        if node.remote.run(["test", "-f", library], check=False).returncode:
+            machine = node.remote.run(["uname", "-m"]).stdout.strip()
+            if machine not in _MACHINES:
+                raise StepFailed("profile", node.name, f"there is no profiler for {machine}")
+            with tempfile.TemporaryDirectory(prefix="knickpoint-agent-") as place:
+                node.remote.put(_agent(machine, Path(place)), library)
+        node.remote.run(["python3", "-c", _ATTACH, str(pid), library, options], timeout_s=90)
+
+    @contextmanager
+    def _remarked(self, what: str) -> Iterator[None]:
+        try:
+            yield
+        except (KnickpointError, OSError) as error:
+            remark = Reason(kind="profile-missing", text=f"{what}: not profiled: {error}")
+            if remark not in self._remarks:
+                self._remarks.append(remark)
+
+
+def fetch_profiler() -> Path:
+    """Return the directory of the profiler's pinned files, from the cache or by Maven.
+
+    Raises:
+        ReleaseError: they cannot be had, or are others than the pinned ones.
+
+    """
+    home = cache_dir() / "tools" / f"async-profiler-{_VERSION}"
+    home.parent.mkdir(parents=True, exist_ok=True)
+    with hold_in_cache(home.with_name(f"{home.name}.lock")):
+        if not home.is_dir():
+            with tempfile.TemporaryDirectory(dir=home.parent, prefix="part-") as part:
+                jars = [f"tools.profiler:{name}:{_VERSION}" for name in _LIBRARIES]
+                copy_libraries(jars, Path(part, "lib"), report=lambda _: None)
+                durable.move(Path(part, "lib"), home)
+        for name, digest in _LIBRARIES.items():
+            with (home / f"{name}-{_VERSION}.jar").open("rb") as opened:
+                if hashlib.file_digest(opened, "sha256").hexdigest() != digest:
+                    raise ReleaseError(f"{home} holds another {name} than the pinned one; remove it")
+    return home
+
+
+def _agent(machine: str, target: Path) -> Path:
+    """Unpack the agent for a machine."""
+    with zipfile.ZipFile(fetch_profiler() / f"async-profiler-{_VERSION}.jar") as jar:
+        return Path(jar.extract(f"{_MACHINES[machine]}/libasyncProfiler.so", target))
+
+
+def _collapse(recordings: Sequence[Path], kind: str) -> bytes:
+    """Return one line per stack: its frames from the outermost on, joined by `;`, and its total."""
+    java = find_java(_JAVA_MAJORS, lambda _: None)
+    converter = fetch_profiler() / f"jfr-converter-{_VERSION}.jar"
+    # Totals in ns and bytes, hidden classes without their numbers, names with dots.
+    options = (f"--{kind}", "--total", "--norm", "--dot", "--output", "collapsed")
+    stacks: Counter[str] = Counter()
+    for recording in recordings:
+        target = recording.with_suffix(f".{kind}")
+        done = subprocess.run(  # noqa: S603  no shell; the command is ours
+            [java.path, "-jar", str(converter), *options, str(recording), str(target)],
+            env=environment(),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=_TIMEOUT_S,
+            check=False,
+        )
+        if done.returncode or not target.is_file():
+            said = (done.stderr or done.stdout).strip()
+            raise StepFailed("profile", "this machine", f"{kind}: {said[-500:]}")
+        for line in target.read_text(errors="replace").splitlines():
+            stack, _, total = line.rpartition(" ")
+            stacks[stack] += int(total)
+    return "".join(f"{stack} {total}\n" for stack, total in sorted(stacks.items())).encode()
