@@ -106,7 +106,7 @@ def bisect(
         if any((system, span, experiment, metric)):
             raise UsageError(f"--change says it all; write either {_FORMS}")
         judgement = judge_history(job.paths, catalog, datetime.now(UTC).date())
-        asked = _read_change(find_change(judgement, change_id), catalog, suite_name)
+        asked = read_change(find_change(judgement, change_id), catalog, suite_name)
     elif system and span and experiment and metric:
         suite = catalog.suite(suite_name or _DEFAULT_SUITE)
         asked = _read_span(catalog, suite, system, span, experiment=experiment, metric=metric)
@@ -204,7 +204,13 @@ def find_change(judgement: Judgement, name: str) -> ChangePoint:
     return found
 
 
-def _read_change(change: ChangePoint, catalog: Catalog, suite_name: str | None) -> BisectionQuestion:
+def read_change(change: ChangePoint, catalog: Catalog, suite_name: str | None) -> BisectionQuestion:
+    """Return what a change asks about the releases on both sides of it, as configured today.
+
+    Raises:
+        UsageError: no experiment measures its series any more.
+
+    """
     key = change.series.key
     suites = [catalog.suite(suite_name)] if suite_name else list(catalog.suites.values())
     if key.host:

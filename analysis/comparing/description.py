@@ -3,11 +3,24 @@
 from collections.abc import Iterator, Sequence
 
 from analysis.comparing.blocks import measure, name_kind
-from analysis.comparing.results import ComparisonResult, MeasureResult, TrialRecord
+from analysis.comparing.profiles import KINDS, ProfileComparison
+from analysis.comparing.results import (
+    ComparisonResult,
+    DiagnosticResult,
+    MeasureResult,
+    TrialRecord,
+)
 from analysis.detection import words
 from analysis.detection.effects import Effect
 from analysis.detection.verdict import Outcome
-from perf.model.metrics import METRICS
+from perf.model.metrics import (
+    GC_PAUSE,
+    METRICS,
+    NETWORK_SENT,
+    SERVER_CPU,
+    STORAGE_READ,
+    STORAGE_WRITTEN,
+)
 from perf.model.results import TrialStatus
 
 HARDLY_ANYTHING = 0.5
@@ -105,6 +118,62 @@ def find_excluded(effect: Effect) -> float:
 def _give_reason(trial: TrialRecord) -> str:
     first, *more = [reason.text for reason in trial.reasons] or ["no reason is known"]
     return f"{first}; and {words.counted(len(more), 'reason', 'reasons')} more" if more else first
+
+
+def say_why(result: ComparisonResult, profiled: ProfileComparison | None = None) -> str:
+    """Say in a sentence what the servers of the candidate do differently, as far as that is sure.
+
+    `profiled` are the profiles of both sides; without them it is what was recorded of all trials.
+    """
+    moved = {one.measure.metric: one for one in reversed(result.diagnostics) if one.is_sure}
+    said = [_say_moved(one) for one in reversed(moved.values()) if one.measure.metric in _DOES]
+    for kind, unit in _COSTS.items():
+        frames = [
+            (frame, difference.phase)
+            for difference in (profiled.differences if profiled else ())
+            if difference.kind == kind
+            for frame in difference.frames
+        ]
+        if frames:
+            frame, phase = max(frames, key=lambda pair: abs(pair[0].difference))
+            size = words.value(abs(frame.difference))
+            by = f"{size} {unit} {'more' if frame.difference > 0 else 'less'}"
+            said.append(f"spends {by} per operation in {frame.short_name} ({phase})")
+    if not said:
+        return "Nothing that was recorded of the servers explains it."
+    return f"{result.candidate.label} {'; '.join(said)}."
+
+
+_DOES = {
+    SERVER_CPU.name: "uses {} much CPU time per operation",
+    STORAGE_WRITTEN.name: "writes {} many bytes per operation",
+    STORAGE_READ.name: "reads {} many bytes per operation",
+    NETWORK_SENT.name: "sends {} many bytes per operation",
+    GC_PAUSE.name: "pauses {} long for garbage collection",
+}
+_COSTS = {"cpu": "µs of CPU", "alloc": "allocated bytes"}
+
+
+def _say_moved(one: DiagnosticResult) -> str:
+    size = f"{words.value(one.after / one.before)} × as" if one.before else "not 0 but so"
+    return f"{_DOES[one.measure.metric].format(size)} ({one.measure.phase})"
+
+
+def describe_profiles(found: ProfileComparison) -> Iterator[str]:
+    """Describe what profiles of two sides say, phase by phase, and what lacks."""
+    yield f"{found.baseline.label} → {found.candidate.label}, {found.experiment}: {found.id}"
+    for one in found.differences:
+        yield f"  {one.phase}: {KINDS[one.kind]}: {words.value(one.before)} → {words.value(one.after)}"
+        for frame in one.frames:
+            low, high = words.value(frame.low), words.value(frame.high)
+            own = f"; {words.value(frame.own)} of it its own"
+            yield f"    {words.value(frame.difference):>9} ({low} to {high}{own})  {frame.short_name}"
+        if not one.frames:
+            yield "    no code moved more than its noise"
+    for gap in found.gaps:
+        yield f"  Not used: {gap}"
+    if not found.differences:
+        yield "  Nothing can be compared: it takes two profiles of each side."
 
 
 def describe_looks(measures: Sequence[MeasureResult]) -> Iterator[str]:

@@ -216,8 +216,8 @@ def _conclude(
         suite=pairing.suite,
         experiment=plan.experiment,
         system=pairing.baseline.deployment.experiment.system,
-        baseline=_record_side(pairing.baseline, course.artifacts, "baseline"),
-        candidate=_record_side(pairing.candidate, course.artifacts, "candidate"),
+        baseline=record_side(pairing.baseline, course.artifacts, "baseline"),
+        candidate=record_side(pairing.candidate, course.artifacts, "candidate"),
         seed=plan.seed,
         question_sha256=plan.question_sha256,
         outcome=outcome,
@@ -356,7 +356,8 @@ def cut(text: str) -> str:
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 2]} …"
 
 
-def _record_side(side: Side, artifacts: Artifacts, name: SideName) -> SideRecord:
+def record_side(side: Side, artifacts: Artifacts, name: SideName) -> SideRecord:
+    """Return what a side was, by names and hashes."""
     deployment = side.deployment
     return SideRecord(
         label=side.label,

@@ -36,7 +36,9 @@ PROFILED = Reason(
 KINDS = ("cpu", "alloc", "lock")
 """What is profiled: samples of CPU time, allocated bytes, and waits for locks in ns."""
 # Most kernels tick every 4 ms, so that a sample stands for that of a thread, whatever is asked.
-_START = "start,event=ctimer,interval=2ms,alloc=512k,lock=10us,jfr,file="
+ALLOCATED_BYTES = 524_288
+"""One look at what is allocated stands for so much."""
+_START = f"start,event=ctimer,interval=2ms,alloc={ALLOCATED_BYTES},lock=10us,jfr,file="
 _VERSION = "4.2"
 _LIBRARIES = {
     "async-profiler": "445b7bdc6a3ed03d45a9d4b61b5a5fc072b3e9952d7f2b63722312f48ea9ee18",

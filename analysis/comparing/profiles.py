@@ -1,0 +1,363 @@
+"""Which code the servers of two sides ran differently, per operation, from profiles of both. Pure.
+
+A profile is a list of stacks with what each cost. A frame's *own* cost is that of the stacks in which
+it is the innermost frame of the database's code: what it calls of the language and of the kernel is
+counted as its own. Its *inclusive* cost is that of all stacks that it is in.
+"""
+
+import math
+import re
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from itertools import pairwise
+from pathlib import Path
+from statistics import fmean, median, variance
+from typing import Annotated, Self, TypeAlias
+
+from annotated_types import MaxLen
+from pydantic import TypeAdapter, ValidationError
+from scipy.special import ndtri, stdtrit
+
+from analysis.comparing.results import ComparisonResult, SideRecord, find_faults
+from perf.model.errors import InputError
+from perf.model.results import SIDES, SideName
+from perf.model.scalars import STRICT
+
+CONFIDENCE = 0.99
+KINDS = {"cpu": "CPU, µs per operation", "alloc": "allocated, bytes per operation"}
+"""What is compared, with its unit. Waits for locks are kept in bundles, and read by people."""
+_FOREIGN = ("java.", "javax.", "jdk.", "sun.", "com.sun.")
+"""Packages of the language."""
+_MODE = re.compile(r"_\[[a-z0-9]\]$")
+"""How async-profiler ends the name of a frame of Java (compiled, inlined …), and of the kernel (k)."""
+_FOLDED = (
+    (re.compile(r"\$\$Lambda[^.;]*"), "$$Lambda"),
+    (re.compile(r"lambda\$([^.;$]+)\$\d+"), r"lambda$\1"),
+    (re.compile(r"((?:Method|Constructor)Accessor)\d+"), r"\1"),
+    (re.compile(r".*/([^/;]+\.so)\S*(?: \(deleted\))?$"), r"\1"),
+)
+"""Numbers that are others in each process, so that frames match."""
+_LEAST_TRIALS = 2
+"""Of each side: one alone does not say how it scatters."""
+_OFTEN = 10
+"""Looks in a trial, on the mean: frames that were seen as often say how trials scatter."""
+_MOST_FRAMES = 12
+_LEAST_SHARE = 0.01
+"""Of all that a side costs: frames below it on both sides are not asked."""
+_EXPLAINED = 0.9
+"""A frame that moved as much as one that it calls is not listed: the one that it calls is."""
+_LEAST_DRAWN = 0.002
+"""Of all: stacks below it are not drawn."""
+
+Stacks: TypeAlias = Mapping[tuple[str, ...], float]
+"""What each stack cost, from the outermost frame on."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Profile:
+    """What one trial's servers did in one phase: stacks in samples or bytes, and what they stand for.
+
+    `unit` is the cost per operation that one of them stands for, `grain` that of one look of the
+    profiler.
+    """
+
+    side: SideName
+    stacks: Stacks
+    unit: float
+    grain: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FrameDifference:
+    """A frame whose cost per operation moved more than its noise; `low` and `high` bound by how much.
+
+    `own` is its own difference, without what it calls of the database's code.
+    """
+
+    __pydantic_config__ = STRICT
+    name: str
+    before: float
+    after: float
+    low: float
+    high: float
+    own: float
+
+    @property
+    def short_name(self) -> str:
+        """Return class and method: CommitLog.add."""
+        return ".".join(self.name.removesuffix("()").rsplit(".", 2)[-2:])
+
+    @property
+    def difference(self) -> float:
+        """Return by how much it moved."""
+        return self.after - self.before
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProfileDifference:
+    """What differs in one phase, by one kind of cost (`KINDS`).
+
+    `nodes` is the tree of stacks, in an order in which a caller comes first: its place among them, the
+    place of its name in `names`, and the cost of both sides; the root is called by itself.
+    """
+
+    __pydantic_config__ = STRICT
+    phase: str
+    kind: str
+    before: float
+    after: float
+    low: float
+    high: float
+    frames: tuple[FrameDifference, ...]
+    names: tuple[str, ...]
+    nodes: tuple[tuple[int, int, float, float], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProfileComparison:
+    """What profiles of two sides say; `trials` had a profiler, and took turns. `gaps`: what lacks."""
+
+    __pydantic_config__ = STRICT
+    id: str
+    experiment: str
+    baseline: SideRecord
+    candidate: SideRecord
+    measured_at: datetime
+    trials: tuple[str, ...]
+    differences: tuple[ProfileDifference, ...]
+    gaps: Annotated[tuple[str, ...], MaxLen(100)] = ()
+
+    def is_of(self, result: ComparisonResult) -> bool:
+        """Return whether it is about what a comparison compared."""
+        return self.experiment == result.experiment and all(
+            (mine.version, mine.config, mine.workload, mine.topology)
+            == (other.version, other.config, other.workload, other.topology)
+            for mine, other in ((self.baseline, result.baseline), (self.candidate, result.candidate))
+        )
+
+
+_COMPARISON = TypeAdapter(ProfileComparison)
+
+
+def write_profile_comparison(content: ProfileComparison) -> bytes:
+    """Write it, as it lies beside the plan of its trials."""
+    return _COMPARISON.dump_json(content) + b"\n"
+
+
+def read_profile_comparison(content: bytes, path: Path) -> ProfileComparison:
+    """Read one of our own; raise InputError where it is none."""
+    try:
+        return _COMPARISON.validate_json(content)
+    except ValidationError as error:
+        raise InputError(path, find_faults(error)) from error
+
+
+def read_stacks(text: str, kind: str) -> Stacks:
+    """Return the stacks of a file of collapsed ones, with frames that match between processes.
+
+    Lambdas, accessors and the copies of native libraries lose their numbers; how a frame was compiled
+    is dropped, too. What is allocated stands last, as `new` and its type. A line that is none is left
+    out.
+    """
+    stacks: defaultdict[tuple[str, ...], float] = defaultdict(float)
+    for line in text.splitlines():
+        stack, _, total = line.rpartition(" ")
+        if stack and total.isdigit():
+            frames = tuple(map(_fold, stack.split(";")))
+            if kind == "alloc":
+                frames = (*frames[:-1], f"new {frames[-1].removesuffix('()')}")
+            stacks[frames] += int(total)
+    return stacks
+
+
+def _fold(frame: str) -> str:
+    """Return a frame without numbers that change; one of Java ends with `()` from here on."""
+    mode = _MODE.search(frame)
+    is_java = mode is not None and mode[0] != "_[k]"
+    name = _MODE.sub("", frame)
+    for pattern, instead in _FOLDED:
+        name = pattern.sub(instead, name)
+    return f"{name}()" if is_java and "." in name else name
+
+
+def _is_own(frame: str) -> bool:
+    return frame.endswith("()") and not frame.startswith(_FOREIGN)
+
+
+def _own_frames(stack: Sequence[str]) -> tuple[str, ...]:
+    """Return the frames of the database's code; of a stack without any, what it is of the runtime."""
+    if own := tuple(frame for frame in stack if _is_own(frame)):
+        return own
+    told = ";".join(stack)
+    if "Compile" in told:
+        return ("the JVM: compiler",)
+    if any(word in told for word in ("G1", "GC", "Gang", "Shenandoah", "ZDriver", "Parallel")):
+        return ("the JVM: garbage collector",)
+    java = [frame for frame in stack if frame.endswith("()")]
+    return (java[-1],) if java else ("the JVM: other",)
+
+
+@dataclass(slots=True)
+class _Costs:
+    """The costs per operation in one trial, by frame, and by caller and callee."""
+
+    grain: float
+    total: float = 0.0
+    inclusive: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
+    own: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
+    calls: defaultdict[tuple[str, str], float] = field(default_factory=lambda: defaultdict(float))
+
+
+def _count(profile: Profile) -> _Costs:
+    costs = _Costs(profile.grain)
+    for stack, found in profile.stacks.items():
+        cost, frames = found * profile.unit, _own_frames(stack)
+        costs.total += cost
+        costs.own[frames[-1]] += cost
+        for frame in set(frames):
+            costs.inclusive[frame] += cost
+        for pair in set(pairwise(frames)):
+            costs.calls[pair] += cost
+    return costs
+
+
+@dataclass(frozen=True, slots=True)
+class _Noise:
+    """How far the means of both sides may lie apart by chance.
+
+    Two bounds, of which the wider holds. One is for all frames together (Bonferroni), with a variance
+    of g·x + (r·x)² for a cost x: few looks (Poisson, each of which stands for g), and trials that differ
+    by more. r is pooled, as the median over the own costs of all frames that were looked at often. The
+    other is that of Student and Welch from how the frame itself scattered: what comes in bursts, such
+    as garbage collection, scatters by more than the others.
+    """
+
+    grains: tuple[float, float]
+    share: float
+    quantile: float
+
+    @classmethod
+    def of(cls, before: Sequence[_Costs], after: Sequence[_Costs], asked: int) -> Self:
+        old, new = (fmean(one.grain for one in side) for side in (before, after))
+        excess = []
+        for side, grain in ((before, old), (after, new)):
+            freedom = len(side) - 1
+            middle = (1 - 2 / (9 * freedom)) ** 3  # of chi² / freedom, after Wilson and Hilferty
+            for frame in {name for one in side for name in one.own}:
+                values = [one.own[frame] for one in side]
+                if (mean := fmean(values)) >= _OFTEN * grain:
+                    excess.append((variance(values) / middle - grain * mean) / mean**2)
+        share = math.sqrt(max(0.0, median(excess))) if excess else 0.0
+        return cls((old, new), share, -float(ndtri((1 - CONFIDENCE) / 2 / max(1, asked))))
+
+    def reach(self, old: Sequence[float], new: Sequence[float]) -> float:
+        """Return the half width of the interval of the difference of two means."""
+        expected = seen = 0.0
+        for grain, values in zip(self.grains, (old, new), strict=True):
+            mean = fmean(values)
+            expected += (grain * mean + (self.share * mean) ** 2) / len(values)
+            seen += variance(values) / len(values)
+        t = -float(stdtrit(len(old) + len(new) - 2, (1 - CONFIDENCE) / 2))
+        return max(self.quantile * math.sqrt(expected), t * math.sqrt(seen))
+
+
+def compare_profiles(phase: str, kind: str, profiles: Sequence[Profile]) -> ProfileDifference | None:
+    """Return what the servers of both sides did differently; None with fewer than two of a side.
+
+    The frames are those that moved most and more than their noise. One that moved because of one that
+    it calls is left out.
+    """
+    sides = {side: [one for one in profiles if one.side == side] for side in SIDES}
+    if min(map(len, sides.values())) < _LEAST_TRIALS:
+        return None
+    before, after = ([_count(one) for one in sides[side]] for side in SIDES)
+    most = max(fmean(one.total for one in side) for side in (before, after))
+    asked = sorted(
+        {
+            frame
+            for side in (before, after)
+            for frame in {name for one in side for name in one.inclusive}
+            if fmean(one.inclusive[frame] for one in side) >= _LEAST_SHARE * most
+        }
+    )
+    noise = _Noise.of(before, after, len(asked))
+    totals = [[one.total for one in side] for side in (before, after)]
+    middle, reach = fmean(totals[1]) - fmean(totals[0]), noise.reach(*totals)
+    names, nodes = _draw(sides)
+    return ProfileDifference(
+        phase=phase,
+        kind=kind,
+        before=fmean(totals[0]),
+        after=fmean(totals[1]),
+        low=middle - reach,
+        high=middle + reach,
+        frames=tuple(_choose(before, after, asked, noise))[:_MOST_FRAMES],
+        names=names,
+        nodes=nodes,
+    )
+
+
+def _choose(
+    before: Sequence[_Costs], after: Sequence[_Costs], asked: Sequence[str], noise: _Noise
+) -> list[FrameDifference]:
+    """Return the frames that moved for sure and not because of one that they call, most first."""
+    moved: dict[str, FrameDifference] = {}
+    for frame in asked:
+        old, new = ([one.inclusive[frame] for one in side] for side in (before, after))
+        middle, reach = fmean(new) - fmean(old), noise.reach(old, new)
+        if abs(middle) > reach:
+            moved[frame] = FrameDifference(
+                name=frame,
+                before=fmean(old),
+                after=fmean(new),
+                low=middle - reach,
+                high=middle + reach,
+                own=_mean(after, frame) - _mean(before, frame),
+            )
+
+    def is_explained(caller: str) -> bool:
+        whole = moved[caller].difference
+        return any(
+            _moved_by(before, after, (caller, callee)) / whole >= _EXPLAINED
+            for callee in moved
+            if callee != caller and not _moved_by(before, after, (callee, caller)) / whole >= _EXPLAINED
+        )
+
+    left = [one for frame, one in moved.items() if not is_explained(frame)]
+    return sorted(left, key=lambda one: -abs(one.difference))
+
+
+def _mean(side: Sequence[_Costs], frame: str) -> float:
+    return fmean(one.own[frame] for one in side)
+
+
+def _moved_by(before: Sequence[_Costs], after: Sequence[_Costs], call: tuple[str, str]) -> float:
+    return fmean(one.calls[call] for one in after) - fmean(one.calls[call] for one in before)
+
+
+def _draw(
+    sides: Mapping[SideName, Sequence[Profile]],
+) -> tuple[tuple[str, ...], tuple[tuple[int, int, float, float], ...]]:
+    """Return names and nodes of the tree of stacks, without the branches that are too thin to see."""
+    costs: defaultdict[tuple[str, ...], list[float]] = defaultdict(lambda: [0.0, 0.0])
+    for place, side in enumerate(SIDES):
+        for one in sides[side]:
+            for stack, found in one.stacks.items():
+                for depth in range(len(stack) + 1):
+                    costs[stack[:depth]][place] += found * one.unit / len(sides[side])
+    least = _LEAST_DRAWN * max(costs[()])
+    drawn = sorted(stack for stack, cost in costs.items() if max(cost) >= least)
+    places = {stack: place for place, stack in enumerate(drawn)}
+    names = sorted({stack[-1] for stack in drawn if stack})
+    numbers = {name: number for number, name in enumerate(names)}
+    return tuple(names), tuple(
+        (
+            places[stack[:-1]] if stack else 0,
+            numbers[stack[-1]] if stack else 0,
+            float(f"{costs[stack][0]:.4g}"),
+            float(f"{costs[stack][1]:.4g}"),
+        )
+        for stack in drawn
+    )
