@@ -28,11 +28,11 @@ def explain(name: str, data: Path, configs: Path | None) -> None:
     """Say which code made two sides differ.
 
     NAME is that of a comparison (cmp-…), or of an incident or one of its changes, as pages and
-    `knickpoint detect` give it. Two more blocks of four trials are measured, interleaved, with a profiler
-    attached to each server. What CPU time and allocations cost per operation is divided among the code
-    that caused it, and what moved more than its noise is listed, most first: by method, with the
-    interval of the difference, and how much of it is the method's own. The page of the comparison shows
-    it as a flame graph of the difference.
+    `knickpoint detect` give it. Eight more trials are measured, interleaved, with a profiler attached
+    to each server. What CPU time and allocations cost per operation is divided among the code that
+    caused it, and what moved more than its noise is listed, most first: by method, with the interval
+    of the difference, and how much of it is the method's own. `knickpoint report` makes a page of it,
+    with a flame graph of the difference.
 
     \b
     knickpoint explain cmp-2026-11-26-1

@@ -46,8 +46,6 @@ _OFTEN = 10
 _MOST_FRAMES = 12
 _LEAST_SHARE = 0.01
 """Of all that a side costs: frames below it on both sides are not asked."""
-_EXPLAINED = 0.9
-"""A frame that moved as much as one that it calls is not listed: the one that it calls is."""
 _LEAST_DRAWN = 0.002
 """Of all: stacks below it are not drawn."""
 
@@ -228,10 +226,10 @@ class _Noise:
     """How far the means of both sides may lie apart by chance.
 
     Two bounds, of which the wider holds. One is for all frames together (Bonferroni), with a variance
-    of g·x + (r·x)² for a cost x: few looks (Poisson, each of which stands for g), and trials that differ
-    by more. r is pooled, as the median over the own costs of all frames that were looked at often. The
-    other is that of Student and Welch from how the frame itself scattered: what comes in bursts, such
-    as garbage collection, scatters by more than the others.
+    of g·x + (r·x)² for a cost x: few looks (Poisson, each of which stands for g), and trials that
+    differ by more. r is pooled: the median over the own costs of all frames that were looked at often.
+    The other is that of Student's t from how the frame itself scattered: what comes in bursts, such as
+    garbage collection, scatters by more than the others.
     """
 
     grains: tuple[float, float]
@@ -266,8 +264,8 @@ class _Noise:
 def compare_profiles(phase: str, kind: str, profiles: Sequence[Profile]) -> ProfileDifference | None:
     """Return what the servers of both sides did differently; None with fewer than two of a side.
 
-    The frames are those that moved most and more than their noise. One that moved because of one that
-    it calls is left out.
+    The frames are those that moved most and more than their noise. One that moved because of what it
+    calls is left out.
     """
     sides = {side: [one for one in profiles if one.side == side] for side in SIDES}
     if min(map(len, sides.values())) < _LEAST_TRIALS:
@@ -302,39 +300,36 @@ def compare_profiles(phase: str, kind: str, profiles: Sequence[Profile]) -> Prof
 def _choose(
     before: Sequence[_Costs], after: Sequence[_Costs], asked: Sequence[str], noise: _Noise
 ) -> list[FrameDifference]:
-    """Return the frames that moved for sure and not because of one that they call, most first."""
+    """Return the frames that moved for sure and not because of what they call, most first."""
     moved: dict[str, FrameDifference] = {}
     for frame in asked:
         old, new = ([one.inclusive[frame] for one in side] for side in (before, after))
         middle, reach = fmean(new) - fmean(old), noise.reach(old, new)
         if abs(middle) > reach:
+            own = (fmean(one.own[frame] for one in side) for side in (after, before))
             moved[frame] = FrameDifference(
                 name=frame,
                 before=fmean(old),
                 after=fmean(new),
                 low=middle - reach,
                 high=middle + reach,
-                own=_mean(after, frame) - _mean(before, frame),
+                own=next(own) - next(own),
             )
 
     def is_explained(caller: str) -> bool:
-        whole = moved[caller].difference
-        return any(
-            _moved_by(before, after, (caller, callee)) / whole >= _EXPLAINED
-            for callee in moved
-            if callee != caller and not _moved_by(before, after, (callee, caller)) / whole >= _EXPLAINED
+        """Return whether nothing is left of it that moved for sure, without the calls that did."""
+        old, new = (
+            [
+                one.inclusive[caller]
+                - sum(one.calls[caller, callee] for callee in moved if callee != caller)
+                for one in side
+            ]
+            for side in (before, after)
         )
+        return abs(fmean(new) - fmean(old)) <= noise.reach(old, new)
 
     left = [one for frame, one in moved.items() if not is_explained(frame)]
     return sorted(left, key=lambda one: -abs(one.difference))
-
-
-def _mean(side: Sequence[_Costs], frame: str) -> float:
-    return fmean(one.own[frame] for one in side)
-
-
-def _moved_by(before: Sequence[_Costs], after: Sequence[_Costs], call: tuple[str, str]) -> float:
-    return fmean(one.calls[call] for one in after) - fmean(one.calls[call] for one in before)
 
 
 def _draw(

@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import Protocol, TypeAlias
 
 from analysis.bisecting.record import BisectionRecord
+from analysis.comparing.profiles import ProfileComparison
 from analysis.comparing.results import ComparisonResult
 from analysis.judging.judgement import Judgement
 from analysis.orchestration.bisecting import read_bisections
 from analysis.orchestration.comparing import read_results
+from analysis.orchestration.explaining import read_profile_comparisons
 from analysis.orchestration.judging import judge_evidence, read_evidence
 from analysis.orchestration.setting_words import ChangedSettings
 from analysis.orchestration.settings import find_changed_settings
@@ -156,6 +158,7 @@ class SiteContext:
     bundles: Path | None = None
     is_recording: bool = False
     settings: ChangedSettings = field(default_factory=dict)
+    profiles: Sequence[ProfileComparison] = ()
 
     def digest_of(self, trials: Iterable[TrialId]) -> str:
         """Digest what trials measured; empty where one has no digest, so that nothing is sure."""
@@ -209,6 +212,7 @@ def read_context(
         bundles=paths.trials if links_bundles else None,
         is_recording=is_recording,
         settings=judged.settings,
+        profiles=read_profile_comparisons(paths),
     )
 
 

@@ -117,6 +117,7 @@ _FILTERS = {
     "percent": percent,
     "phase_words": phase_words,
     "plain_percent": plain_percent,
+    "profile_page": links.profile_page,
     "probability": probability,
     "quantity": quantity,
     "release_page": links.release_page,

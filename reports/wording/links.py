@@ -53,6 +53,7 @@ bisection_page = partial(_page_in, "bisection")
 comparison_page = partial(_page_in, "comparison")
 incident_page = partial(_page_in, "incidents")
 night_page = partial(_page_in, "night")
+profile_page = partial(_page_in, "profiles")
 reproduction_page = partial(_page_in, "reproductions")
 trial_page = partial(_page_in, "trials")
 

@@ -1,6 +1,7 @@
 """Two sides of a real Cassandra, one with a handicap in a named method; measured and explained.
 
-    python tests/planting/planted_code.py --data DIR --method org.apache.cassandra.db.commitlog.CommitLog.add --micros 40
+    python tests/planting/planted_code.py --data DIR --micros 40 \\
+        --method org.apache.cassandra.db.commitlog.CommitLog.add
 
 prints what profiles of both sides say. With neither a method nor a setting both sides are the same.
 """

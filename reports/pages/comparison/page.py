@@ -4,7 +4,9 @@ import math
 import re
 from collections.abc import Collection, Iterator
 
+from analysis.comparing.description import say_why
 from analysis.comparing.diagnostics import CONFIDENCE
+from analysis.comparing.profiles import ProfileComparison
 from analysis.comparing.results import ComparisonResult, SideRecord
 from perf.model.results import SIDES, Purpose, TrialStatus
 from reports.pages.comparison.view import draw_turns, place_turns
@@ -27,11 +29,25 @@ _PURPOSES = {
 
 def batches(context: SiteContext) -> Iterator[Batch]:
     """Yield the pages of all comparisons."""
-    yield batch_of(*(render_comparison(one, context.heads) for one in context.comparisons))
+    yield batch_of(
+        *(
+            render_comparison(
+                one,
+                context.heads,
+                next((each for each in reversed(context.profiles) if each.is_of(one)), None),
+            )
+            for one in context.comparisons
+        )
+    )
 
 
-def render_comparison(result: ComparisonResult, known: Collection[str]) -> SiteFile:
-    """Return the page of a comparison; `known` are the trials that have a page."""
+def render_comparison(
+    result: ComparisonResult, known: Collection[str], profiled: ProfileComparison | None = None
+) -> SiteFile:
+    """Return the page of a comparison; `known` are the trials that have a page.
+
+    `profiled` are profiles of both sides, if there are any.
+    """
     places = place_turns(result)
     measures = [
         (
@@ -56,6 +72,8 @@ def render_comparison(result: ComparisonResult, known: Collection[str]) -> SiteF
         others=[one for one in measures if not one[1].result.is_trusted],
         diagnostics=[view_diagnostic(one) for one in result.diagnostics],
         asks_why=explains(result),
+        why=say_why(result, profiled),
+        profiled=profiled,
         confidence=CONFIDENCE,
         known=known,
         clean=clean,

@@ -113,5 +113,5 @@ def test_jvm_options_that_two_archives_ship_are_in_effect_listed_and_judged(
         facts = {fact["name"]: fact["value"] for fact in trial["environment_before"]}
         assert facts["defaults"] == "the release's own conf/"
         assert "forced:listen_address" in facts
-    # On a machine that others use as well it may stay undecided; what effect they have is not asked here.
+    # A machine that others use as well may leave it undecided; what they do is not asked here.
     assert result["outcome"] != "invalid", result["reason"]
