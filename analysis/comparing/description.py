@@ -127,21 +127,32 @@ def say_why(result: ComparisonResult, profiled: ProfileComparison | None = None)
     """
     moved = {one.measure.metric: one for one in reversed(result.diagnostics) if one.is_sure}
     said = [_say_moved(one) for one in reversed(moved.values()) if one.measure.metric in _DOES]
+    said += _find_code(profiled) if profiled else ()
+    if not said:
+        return "Nothing that was recorded of the servers explains it."
+    return f"{result.candidate.label} {'; '.join(said)}."
+
+
+def say_code(profiled: ProfileComparison) -> str:
+    """Say which method of the candidate costs most more or less, as far as that is sure."""
+    found = "; ".join(_find_code(profiled))
+    return f"{profiled.candidate.label} {found}" if found else "no code moved more than its noise"
+
+
+def _find_code(profiled: ProfileComparison) -> Iterator[str]:
+    """Yield what moved most of each kind of cost."""
     for kind, unit in _COSTS.items():
         frames = [
-            (frame, difference.phase)
-            for difference in (profiled.differences if profiled else ())
-            if difference.kind == kind
-            for frame in difference.frames
+            (frame, one.phase)
+            for one in profiled.differences
+            if one.kind == kind
+            for frame in one.frames
         ]
         if frames:
             frame, phase = max(frames, key=lambda pair: abs(pair[0].difference))
             size = words.value(abs(frame.difference))
             by = f"{size} {unit} {'more' if frame.difference > 0 else 'less'}"
-            said.append(f"spends {by} per operation in {frame.short_name} ({phase})")
-    if not said:
-        return "Nothing that was recorded of the servers explains it."
-    return f"{result.candidate.label} {'; '.join(said)}."
+            yield f"spends {by} per operation in {frame.short_name} ({phase})"
 
 
 _DOES = {

@@ -1,4 +1,4 @@
-"""What a night does before it reports: compare releases, measure suspects again, and bisect.
+"""What a night does before it reports: compare releases, measure suspects again, bisect, and profile.
 
 An edge: it measures through `comparing` and `bisecting`. What is worth minutes is chosen by
 `suspects`, which is pure. Whatever is left out is said, with the command that makes up for it.
@@ -14,10 +14,13 @@ from zlib import crc32
 
 from analysis.bisecting.record import BisectionRecord
 from analysis.comparing.blocks import Block
+from analysis.comparing.description import say_code
+from analysis.comparing.profiles import ProfileComparison
 from analysis.comparing.results import NEW, ComparisonResult
 from analysis.comparing.sequential import InterimAnalysis, StoppingRule, look
 from analysis.detection import words
 from analysis.detection.verdict import Outcome
+from analysis.judging.incidents import name_incident
 from analysis.judging.remeasurement import RemeasurementQuestion, compare_command
 from analysis.judging.suspected_changes import (
     SuspectedChange,
@@ -33,7 +36,8 @@ from analysis.orchestration.bisecting import (
     run_bisection,
 )
 from analysis.orchestration.comparing import Budget, read_results, run_comparison
-from perf.config.catalog import find_experiment_of
+from analysis.orchestration.explaining import BLOCKS, explain, read_profile_comparisons
+from perf.config.catalog import find_experiment, find_experiment_of
 from perf.jobs.feasible import planned_s
 from perf.jobs.interleaving import Pairing, fetch_sides, find_past_turns, take_side
 from perf.jobs.measuring import Job
@@ -329,6 +333,64 @@ def bisect(suspects: Sequence[SuspectedChange], tonight: CurrentNight) -> Follow
     return done
 
 
+def explain_regressions(suspects: Sequence[SuspectedChange], tonight: CurrentNight) -> FollowedUp:
+    """Profile both sides of what regressed, while the suite's minutes last; each change once.
+
+    These are the comparisons of this night that regressed, and then the confirmed changes.
+
+    Raises:
+        InputError: the result of a comparison is not one, or the profiles of one are none.
+
+    """
+    done, job, suite = FollowedUp(), tonight.job, tonight.suite
+    if suite.explain_minutes is None:
+        return done
+    known = list(read_profile_comparisons(job.paths))
+    since, spent_s = tonight.night.started_at, 0.0
+    for name, experiment, first, last in _choose_regressed(suspects, tonight):
+        asked = (experiment.name, first, last)
+        if any((one.experiment, one.baseline.version, one.candidate.version) == asked for one in known):
+            continue
+        baseline, candidate = (
+            take_side(job.catalog, suite, experiment.name, version) for version in (first, last)
+        )
+        pairing = Pairing(
+            purpose=Purpose.COMPARISON, suite=suite.name, baseline=baseline, candidate=candidate
+        )
+        trial_s = tonight.trial_s(experiment)
+        found = done.attempt(
+            f"{experiment.name}, {first} and {last}",
+            shlex.join(("knickpoint", "explain", name)),
+            suite.explain_minutes * 60 - spent_s,
+            trial_s,
+            partial(explain, job, pairing),
+            fewest_blocks=BLOCKS,
+        )
+        if found:
+            known.append(found)
+            spent_s += len(found.trials) * trial_s
+    done.found += (_describe_profiles(one) for one in known if one.measured_at >= since)
+    return done
+
+
+def _choose_regressed(
+    suspects: Sequence[SuspectedChange], tonight: CurrentNight
+) -> Iterator[tuple[str, Experiment, str, str]]:
+    """Yield the name, the experiment and the two releases of what became worse."""
+    job, suite = tonight.job, tonight.suite
+    for purpose in (Purpose.COMPARISON, Purpose.CONFIRMATION):
+        for one in _read_finished(tonight, purpose):
+            if one.outcome is Outcome.REGRESSED and one.suite == suite.name:
+                experiment = find_experiment(suite, one.experiment)
+                yield one.id, experiment, one.baseline.version, one.candidate.version
+    for question in choose_traceable(suspects):
+        is_worse = question.changes[0].outcome is Outcome.REGRESSED
+        found = find_experiment_of(job.catalog, suite, question.key)
+        if found and is_worse:
+            name = name_incident(question.changes[0])
+            yield name, found, question.baseline.version, question.candidate.version
+
+
 def _has_gap(question: RemeasurementQuestion, known: Sequence[Release]) -> bool:
     """Return whether releases of the line lie between the two that were compared."""
     ends = question.baseline, question.candidate
@@ -346,6 +408,11 @@ def _describe_comparison(result: ComparisonResult) -> str:
     trials = f"{len(result.trials)} interleaved trials, {format_duration(_spent_s(result))}"
     sides = f"{result.baseline.label} to {result.candidate.label}"
     return f"{result.experiment}, {sides}: {result.outcome}: {result.reason} ({trials}; {result.id})"
+
+
+def _describe_profiles(one: ProfileComparison) -> str:
+    sides = f"{one.baseline.version} to {one.candidate.version}"
+    return f"{one.experiment}, {sides}: {say_code(one)} ({one.id})"
 
 
 def _describe_bisection(record: BisectionRecord) -> str:

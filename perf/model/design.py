@@ -509,7 +509,8 @@ class Suite:
     `compare_minutes` bounds measuring the first and the last release of each experiment side by side,
     beside what nights measured of both; `remeasure_minutes` measuring its suspected changes again,
     side by side; `bisect_minutes` the bisections that `bisect: auto` starts for each confirmed change
-    with unmeasured releases inside.
+    with unmeasured releases inside; `explain_minutes` trials with a profiler attached, of both sides of
+    each change for the worse.
     """
 
     __pydantic_config__ = STRICT
@@ -531,6 +532,8 @@ class Suite:
     """Bisect confirmed changes; absent: it does not."""
     bisect_minutes: Positive | None = None
     """Most minutes of bisections."""
+    explain_minutes: Positive | None = None
+    """Most minutes to profile both sides of what became worse; absent: it does not."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

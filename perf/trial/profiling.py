@@ -1,9 +1,9 @@
 """Profiles of a trial's servers: where their time, allocations and waits for locks go, by stack.
 
 While iterations run, async-profiler (https://github.com/async-profiler/async-profiler) is attached to
-each JVM: CPU time by a timer of the process, which needs no privileges, what is allocated, and waits for
-locks. It costs the server something, so such a trial is marked, and compared only with
-others that have it. A server that is no JVM is not profiled, which is said.
+each JVM: CPU time by a timer of the process, which needs no privileges, what is allocated, and waits
+for locks. It costs the server something, so such a trial is marked, and compared only with others that
+have it. A server that is no JVM is not profiled, which is said.
 """
 
 import gzip
@@ -35,9 +35,9 @@ PROFILED = Reason(
 """The remark of an order that is to be profiled, and of its trial."""
 KINDS = ("cpu", "alloc", "lock")
 """What is profiled: samples of CPU time, allocated bytes, and waits for locks in ns."""
-# Of one timer for the whole process (itimer), each look stands for as much CPU time whatever the thread
-# does: 3.8, 3.8 and 3.7 ms of threads that run for 0.05, 1 and 100 ms at a time, on a kernel that ticks
-# every 4 ms. Those of a timer for each thread (ctimer) stood for 5.9, 4.3 and 3.5 (2026-11-26, by hand).
+# With one timer for the process (itimer), each look stands for as much CPU time whatever a thread does:
+# 3.8, 3.8 and 3.7 ms of threads that run for 0.05, 1 and 100 ms at a time, on a kernel that ticks every
+# 4 ms. With one for each thread (ctimer) it was 5.9, 4.3 and 3.5 ms (2026-11-26, by hand).
 ALLOCATED_BYTES = 524_288
 """One look at what is allocated stands for so much."""
 _START = f"start,event=itimer,interval=2ms,alloc={ALLOCATED_BYTES},lock=10us,jfr,file="

@@ -11,7 +11,14 @@ from analysis.comparing.results import ComparisonResult
 from analysis.detection.verdict import Outcome
 from analysis.judging.description import say_judgement
 from analysis.orchestration.comparing import read_results
-from analysis.orchestration.follow_up import CurrentNight, FollowedUp, bisect, compare_releases, confirm
+from analysis.orchestration.follow_up import (
+    CurrentNight,
+    FollowedUp,
+    bisect,
+    compare_releases,
+    confirm,
+    explain_regressions,
+)
 from perf.commands.options import configs_option, data_option
 from perf.history.store import open_history, replace_damaged
 from perf.jobs.holding import hold
@@ -51,6 +58,7 @@ def nightly(suite_name: str, data: Path, configs: Path | None, site_url: str) ->
                         the most relevant change first. That confirms a change, or rules it out.
     bisect: auto        a confirmed change between two releases that has unmeasured ones inside is
                         traced to the release that brought it, for at most bisect_minutes.
+    explain_minutes     so long the night profiles both sides of what became worse, to name the code.
 
     These are settings of the suite; without them it does none of it. Skipped follow-ups are listed with
     the command to run them.
@@ -125,7 +133,15 @@ def _measure(job: Job, suite: Suite, fetched: FetchedAll, bad: dict[str, None]) 
     traced = bisect(judged.judgement.suspects, tonight)
     if traced.has_measured:
         judged = _keep_and_judge(job, bad)
-    follow_ups = (("Releases", releases), ("Side by side", again), ("Bisection", traced))
+    profiled = explain_regressions(judged.judgement.suspects, tonight)
+    if profiled.has_measured:
+        judged = _keep_and_judge(job, bad)
+    follow_ups = (
+        ("Releases", releases),
+        ("Side by side", again),
+        ("Bisection", traced),
+        ("Profiles", profiled),
+    )
     return _Night(
         night=night.id, trials=trials, judged=judged, compared=compared, follow_ups=follow_ups
     )

@@ -116,11 +116,18 @@ def batches(context: SiteContext) -> Iterator[Batch]:
             common=say_common_moves(incidents, incident),
             rules=context.catalog.detection,
         )
+        first, last = incident.lead.last_before.release, incident.lead.first_after.release
+        asked = (shown["experiment"], first.version, last.version)
+        profiled = [
+            one
+            for one in context.profiles
+            if (one.experiment, one.baseline.version, one.candidate.version) == asked
+        ]
         yield batch_of(
             render(
                 "incident.html",
                 incident_page(incident.name),
-                **shown | {"before": before, "after": after},
+                **shown | {"before": before, "after": after, "profiled": profiled},
             )
         )
 
@@ -146,7 +153,7 @@ def show_incident(
     beside their experiment and p-value.
     `missing` says why there is nothing more to see side by side, or what would settle it; `settling` is
     the command that does. Both are empty where nothing is missing, as are the pages of the incidents
-    `before` and `after` it.
+    `before` and `after` it, and the `profiled` sides.
     """
     lead = incident.lead
     own, first_with_it = judged[lead.series.key], trials[lead.first_after.trial]
@@ -184,6 +191,7 @@ def show_incident(
         "caveat": join_caveats(testbeds, caveats),
         "before": "",
         "after": "",
+        "profiled": (),
     }
 
 
@@ -262,6 +270,7 @@ def _list_commands(incident: Incident, suite: str, experiment: str) -> Iterator[
     if old != new:
         yield compare_command(RemeasurementQuestion(changes=(lead,)), suite, experiment)
         yield _bisect_command(incident)
+        yield shlex.join(("knickpoint", "explain", incident.name))
 
 
 def _view_tables(

@@ -21,6 +21,7 @@ from analysis.judging.description import say_basis
 from analysis.orchestration import judging
 from analysis.orchestration.bisecting import read_bisections
 from analysis.orchestration.comparing import read_results
+from analysis.orchestration.explaining import read_profile_comparisons
 from analysis.orchestration.judging import judge_history
 from perf.config import catalog
 from perf.config.catalog import load_catalog
@@ -174,6 +175,22 @@ def test_a_suspicion_is_confirmed_in_turns_before_anyone_is_reported(lab: Lab) -
     assert "Agrees −19." in page
     assert "4 and 4" in page
     assert not list(lab.paths.nights.glob("*.untold"))
+
+
+def test_what_became_worse_is_profiled_once(lab: Lab) -> None:
+    lab.configure("remeasure_minutes: 60\nexplain_minutes: 60")
+    assert lab.run().exit_code == 1
+    (found,) = read_profile_comparisons(lab.paths)
+    assert (found.baseline.version, found.candidate.version) == ("1.0.0", "1.0.2")
+    assert len(found.trials) == 8
+    for trial in found.trials:
+        kept, _ = bundle.read(lab.paths.trials / trial)
+        assert kept.purpose is Purpose.COMPARISON
+    # No series and no verdict has them, and the next night asks nothing that is answered.
+    (result,) = read_results(lab.paths)
+    assert not {one.id for one in result.trials} & set(found.trials)
+    lab.run()
+    assert read_profile_comparisons(lab.paths) == (found,)
 
 
 @pytest.mark.slow
