@@ -128,7 +128,7 @@ bench-detection: .venv/.dev ## the detector against Otava, same data: the goals 
 bench-ablation: .venv/.dev ## what each part of the detector earns: the same series, read without it (docs/statistics.md; a quarter of an hour on two cores)
 	$(BIN)/python tests/benchmarks/detection/ablation.py
 
-bench-comparison: .venv/.dev ## side-by-side comparisons with a known truth: the tables of docs/statistics.md (ten minutes of one core)
+bench-comparison: .venv/.dev ## side-by-side comparisons with a known truth: the tables of docs/statistics.md (a quarter of an hour of one core)
 	PYTHONPATH=tests/benchmarks/detection $(BIN)/python tests/benchmarks/comparison/table.py
 
 site: .venv/.ready ## write the site again from the history

@@ -163,9 +163,12 @@ def probe_look(
 
 
 def rule_of_probe(rule: StoppingRule, full_change: LevelSpan | None) -> StoppingRule:
-    """Return the rule of a probe: the error that it may make is that of a bisection."""
+    """Return the rule of a probe: the error that it may make is that of a bisection.
+
+    Only the interval is read, against more than zero: so nothing stricter is asked of zero.
+    """
     share = FIRM_SHARE if full_change and full_change.is_firm else PROBE_SHARE
-    return replace(rule, false_share=share if full_change else END_SHARE)
+    return replace(rule, missed_share=share if full_change else END_SHARE, false_share=0.5)
 
 
 def read_look(

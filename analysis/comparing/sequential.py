@@ -1,14 +1,16 @@
 """When is one more block worth it? Looks at a growing comparison that keep its error rates. Pure.
 
 After every block the interval of the difference is read at a level so strict that it holds over all
-looks together (repeated confidence intervals: Jennison and Turnbull, JRSS B 51, 1989, 305-361). The
+looks together (repeated confidence intervals: Jennison and Turnbull, JRSS B 51, 1989, 305-361). It
+reaches to zero unless a stricter one excludes that: a false change is worse than a missed one. The
 verdict is read off that very interval, so the two always agree. docs/statistics.md has the error rates.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,10 +32,13 @@ FIRST_LOOK = 2
 """Blocks. Two trials of each side lie apart by chance in one of six cases, however clearly."""
 _LEAST_TRIALS = 4
 """Of each side, where there may be more than one block: fewer apart may be chance."""
+_LEAST_ALIKE = 6
+"""Of each side, where trials do not scatter at all: each of two values four times is not that rare."""
 _SHAPE = 0.4
 """Between the boundaries of Pocock (.5), strict late, and of O'Brien and Fleming (0), strict early."""
-_SPENT = 0.85
-"""Of the false share: the rest is for noise that is not normal, such as two modes (measured)."""
+_SPENT_ON_MISSES, _SPENT_ON_CHANGES = 0.85, 0.5
+"""Of the missed and of the false share: the rest is for noise that is not normal, such as two modes. It
+errs more often the stricter the level (measured)."""
 _FUTILE = 0.05
 """A chance of a decision below it is not worth the trials."""
 _LIKELY = 0.5
@@ -51,14 +56,17 @@ _MOST_BLOCKS = 1000
 class StoppingRule:
     """How one measure is decided.
 
-    `relevant_change` is the share below which a change is not worth acting on (Δ); `false_share` how
-    often two equal sides may come out as regressed, over all looks together (as often as improved);
-    `most_blocks` how many blocks the budget allows: the last look.
+    `relevant_change` is the share below which a change is not worth acting on (Δ). Over all looks
+    together, `false_share` is how often two equal sides may come out as regressed (as often as
+    improved), and `missed_share` how often the interval may miss the truth on each side, and so a
+    relevant change come out as unchanged. `most_blocks` is how many blocks the budget allows: the last
+    look.
     """
 
     higher_is_better: bool
     relevant_change: float
     false_share: float
+    missed_share: float
     most_blocks: int
 
 
@@ -89,8 +97,8 @@ def look(blocks: Sequence[Block], rule: StoppingRule, seed: int) -> InterimAnaly
     - undecided: neither, or there are too few trials while the budget allows more;
     - invalid: no ratio can be computed because values are not above zero.
 
-    With `one_sided` the level of this look, t the quantiles of Student's t and s the standard error,
-    `detectable` is exp((t(1 - one_sided) + t(0.9)) · s) - 1.
+    With `one_sided` the level at which this look excludes zero, t the quantiles of Student's t and s
+    the standard error, `detectable` is exp((t(1 - one_sided) + t(0.9)) · s) - 1.
     """
     used_up = len(blocks) >= rule.most_blocks
     bad = [one.value for block in blocks for one in _trials(block) if not 0 < one.value < math.inf]
@@ -100,11 +108,9 @@ def look(blocks: Sequence[Block], rule: StoppingRule, seed: int) -> InterimAnaly
     if not _are_enough(blocks, rule):
         return InterimAnalysis(outcome=Outcome.UNDECIDED, is_over=used_up, reason=_too_few(blocks))
     found = estimate(blocks, seed)
-    if found.standard_error <= ROUNDING and _fewest(blocks) < _LEAST_TRIALS:
+    if found.standard_error <= ROUNDING and _fewest(blocks) < _LEAST_ALIKE:
         return InterimAnalysis(outcome=Outcome.UNDECIDED, is_over=used_up, reason=_NO_SCATTER)
-    level = _level(len(blocks), rule)
-    # The interval is that of a single look at a stricter level; over all looks it holds so often.
-    effect = replace(found.interval(level), confidence=1 - 2 * rule.false_share)
+    effect = _interval(found, len(blocks), rule)
     outcome = _outcome(effect, rule)
     blocks_needed = None
     if outcome is Outcome.UNDECIDED and not used_up:
@@ -115,8 +121,30 @@ def look(blocks: Sequence[Block], rule: StoppingRule, seed: int) -> InterimAnaly
         reason=_reason(outcome, found, effect, rule) + _outlook(blocks_needed, rule),
         estimate=found,
         effect=effect,
-        detectable=math.expm1(min(found.half_width(level) + found.half_width(1 - POWER), WIDEST)),
+        detectable=_detectable(found, _change_level(len(blocks), rule)),
     )
+
+
+def _interval(found: Estimate, blocks: int, rule: StoppingRule) -> Effect:
+    """Return the interval that holds over all looks; it holds zero unless a stricter one excludes it.
+
+    Wherever the truth lies, it is missed no more often than on its own: what is stretched reaches to
+    zero, and zero itself is missed only by the stricter one (for such intervals: Hsu, Hwang, Liu and
+    Ruberg, Biometrika 81, 1994, 103-114).
+    """
+    plain = found.interval(_interval_level(blocks, rule))
+    strict = found.interval(_change_level(blocks, rule))
+    is_sure = not strict.low <= 0 <= strict.high
+    return replace(
+        plain,
+        low=plain.low if is_sure else min(plain.low, 0.0),
+        high=plain.high if is_sure else max(plain.high, 0.0),
+        confidence=1 - 2 * rule.missed_share,
+    )
+
+
+def _detectable(found: Estimate, level: float) -> float:
+    return math.expm1(min(found.half_width(level) + found.half_width(1 - POWER), WIDEST))
 
 
 def _trials(block: Block) -> tuple[TrialValue, ...]:
@@ -148,15 +176,23 @@ def _outcome(effect: Effect, rule: StoppingRule) -> Outcome:
     return Outcome.IMPROVED if is_better else Outcome.REGRESSED
 
 
-def _level(blocks: int, rule: StoppingRule) -> float:
+def _interval_level(blocks: int, rule: StoppingRule) -> float:
     """Return how often the interval of the look after so many blocks may miss, on each side."""
-    levels = _levels(rule.most_blocks, rule.false_share)
-    return levels[min(blocks, rule.most_blocks) - min(FIRST_LOOK, rule.most_blocks)]
+    return _level(blocks, rule.most_blocks, _SPENT_ON_MISSES * rule.missed_share)
+
+
+def _change_level(blocks: int, rule: StoppingRule) -> float:
+    """Return how often the look after so many blocks may exclude zero, on each side, where it holds."""
+    return _level(blocks, rule.most_blocks, _SPENT_ON_CHANGES * rule.false_share)
+
+
+def _level(blocks: int, most_blocks: int, share: float) -> float:
+    return _levels(most_blocks, share)[min(blocks, most_blocks) - min(FIRST_LOOK, most_blocks)]
 
 
 @cache
-def _levels(most_blocks: int, false_share: float) -> tuple[float, ...]:
-    """Return the levels of all looks, such that all together err on one side no more often than that.
+def _levels(most_blocks: int, share: float) -> tuple[float, ...]:
+    """Return the levels of all looks, such that all together err on one side in that share of cases.
 
     The boundary for the estimate in standard errors is c · (k / most_blocks)^(shape - 1/2) after k
     blocks (Wang and Tsiatis, Biometrics 43, 1987, 193-199). c follows from the recursion of Armitage,
@@ -167,9 +203,9 @@ def _levels(most_blocks: int, false_share: float) -> tuple[float, ...]:
     bounds = (times / most_blocks) ** (_SHAPE - 0.5)
 
     def excess(factor: float) -> float:
-        return _crossing(factor * bounds, times) - _SPENT * false_share
+        return _crossing(factor * bounds, times) - share
 
-    factor = brentq(excess, 0.0, 2 - ndtri(_SPENT * false_share / len(times)), xtol=1e-6)
+    factor = brentq(excess, 0.0, 2 - ndtri(share / len(times)), xtol=1e-6)
     return tuple(float(level) for level in ndtr(-factor * bounds))
 
 
@@ -221,16 +257,21 @@ def _chances(
     """
     error = scale * found.standard_error
     errors = error * np.sqrt(blocks / later)
-    levels = np.array([_level(int(each), rule) for each in np.minimum(later, rule.most_blocks)])
-    widths = -stdtrit(found.degrees_of_freedom + 3 * (later - blocks), levels) * errors
+    freedom = found.degrees_of_freedom + 3 * (later - blocks)
+
+    def widths(level: Callable[[int, StoppingRule], float]) -> Array:
+        levels = np.array([level(int(each), rule) for each in later])
+        return np.asarray(-stdtrit(freedom, levels) * errors, dtype=np.float64)
+
+    width, strict = widths(_interval_level), widths(_change_level)
     spread = np.sqrt(np.maximum(error**2 - errors**2, ROUNDING**2))
     low, high = math.log1p(-rule.relevant_change), math.log1p(rule.relevant_change)
 
-    def chance_below(bound: Array) -> Array:
+    def chance_below(bound: NDArray[np.floating[Any]]) -> Array:
         return np.asarray(ndtr((bound - found.log_ratio) / spread), dtype=np.float64)
 
-    unchanged = np.maximum(0.0, chance_below(high - widths) - chance_below(low + widths))
-    changed = chance_below(-widths) + 1 - chance_below(widths)
+    unchanged = np.maximum(0.0, chance_below(high - width) - chance_below(low + width))
+    changed = chance_below(-strict) + 1 - chance_below(strict)
     # Where both could be said they overlap: then a decision is certain.
     return np.asarray(np.minimum(1.0, unchanged + changed), dtype=np.float64)
 

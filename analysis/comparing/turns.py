@@ -27,6 +27,10 @@ _BY_THE_SERVER = frozenset(
 _CLEARLY_MORE = 2
 """Lost trials of one side more than of the other: one may be chance."""
 
+_MISSED = 2
+"""A relevant change that is called unchanged, as a multiple of the false regressions that are allowed:
+a later comparison or the nights find it, while a false one stops somebody's work at once."""
+
 Looker: TypeAlias = Callable[[Sequence[Block], StoppingRule, int], InterimAnalysis]
 
 
@@ -51,10 +55,12 @@ class Inquiry:
         the others are reported beside the verdict, each by itself.
         """
         share = self.settings.comparison.false_regression_share
+        share = share / len(self.trusted) if measure in self.trusted else share
         return StoppingRule(
             higher_is_better=METRICS[measure.metric].better is Better.HIGHER,
             relevant_change=self.settings.relevant_change[measure.metric],
-            false_share=share / len(self.trusted) if measure in self.trusted else share,
+            false_share=share,
+            missed_share=_MISSED * share,
             most_blocks=self.most_blocks,
         )
 

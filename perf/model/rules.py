@@ -34,12 +34,13 @@ class Comparing:
 
     `trusted` names, by the load of a phase, the statistics on which the verdict rests; all others are
     shown beside it. `false_regression_share` is how often two equal sides may be called regressed, over
-    all trusted series of a comparison together. `trials` (of both sides together) and `minutes` are
-    the most that one comparison may take where nothing else is said.
+    all trusted series of a comparison together; a relevant change may be called unchanged twice as
+    often. `trials` (of both sides together) and `minutes` are the most that one comparison may take
+    where nothing else is said.
     """
 
     __pydantic_config__ = STRICT
-    false_regression_share: Annotated[float, Gt(0), Le(0.2)] = 0.02
+    false_regression_share: Annotated[float, Gt(0), Le(0.2)] = 0.01
     """How often two equal sides may be called regressed."""
     trusted: Mapping[LoadKind, Mapping[str, tuple[Statistic, ...]]] = field(
         default_factory=_trust_little

@@ -1,5 +1,6 @@
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TypeAlias
 
@@ -41,7 +42,9 @@ MEASURE = Measure(phase="steady", operation="write", metric="throughput", statis
 SETTINGS = shipped().detection
 SHIFTS = dict(zip(SIDES, (0, 1), strict=True))
 TakeTurn: TypeAlias = Callable[[int, str, SideName, float], Taken]
-RULE = StoppingRule(higher_is_better=True, relevant_change=0.02, false_share=0.02, most_blocks=10)
+RULE = StoppingRule(
+    higher_is_better=True, relevant_change=0.02, false_share=0.01, missed_share=0.02, most_blocks=10
+)
 SPAN = LevelSpan(
     lower=ReleaseLevel(), upper=ReleaseLevel(log_ratio=0.1, standard_error=0.002, half_width=0.005)
 )
@@ -136,9 +139,7 @@ def test_a_probe_is_over_once_it_is_classified(
     higher_is_better: bool,  # noqa: FBT001
     outcome: Outcome,
 ) -> None:
-    rule = StoppingRule(
-        higher_is_better=higher_is_better, relevant_change=0.02, false_share=0.02, most_blocks=10
-    )
+    rule = replace(RULE, higher_is_better=higher_is_better)
     one = probe_look([block(change)], rule, 1, full_change=SPAN)
     assert (one.outcome, one.is_over) == (Outcome.UNDECIDED, False)
     two = probe_look([block(change)] * 2, rule, 1, full_change=SPAN)
@@ -149,7 +150,7 @@ def test_between_the_thresholds_more_trials_are_worth_it_until_the_budget_ends()
     blocks = [block(0.05, scatter=0.09)] * 4
     seen = probe_look(blocks, RULE, 1, full_change=SPAN)
     assert (seen.outcome, seen.is_over) == (Outcome.UNDECIDED, False)
-    short = StoppingRule(higher_is_better=True, relevant_change=0.02, false_share=0.02, most_blocks=4)
+    short = replace(RULE, most_blocks=4)
     assert probe_look(blocks, short, 1, full_change=SPAN).is_over
 
 

@@ -111,7 +111,8 @@ def _probe(
     rule = StoppingRule(
         higher_is_better=True,
         relevant_change=0.02,
-        false_share=0.02,
+        false_share=0.01,
+        missed_share=0.02,
         most_blocks=most // (2 * HALF) + len(blocks),
     )
     rule = rule_of_probe(rule, step.full_change)
@@ -158,7 +159,7 @@ def _fast_look(
         relative_change=math.expm1(found.log_ratio),
         low=math.expm1(found.log_ratio - width),
         high=math.expm1(found.log_ratio + width),
-        confidence=1 - 2 * rule.false_share,
+        confidence=1 - 2 * rule.missed_share,
     )
     seen = InterimAnalysis(
         outcome=Outcome.UNDECIDED, is_over=False, reason="", estimate=found, effect=effect

@@ -1,6 +1,6 @@
 """Print what a side-by-side comparison reaches: error rates, trials, coverage, with the truth known.
 
-`make bench-comparison` runs all of it (about ten minutes of one core); `--quick` a twentieth,
+`make bench-comparison` runs all of it (about a quarter of an hour of one core); `--quick` a twentieth,
 `--only` some parts. The tables are Markdown, as docs/statistics.md shows them. Everything goes through
 `analysis.comparing.sequential.look` as shipped.
 """
@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from importlib.metadata import version
+from itertools import count as count_from
 from statistics import fmean, median, quantiles
 
 from fixed_design import trials_for
@@ -24,16 +25,22 @@ from turns_drawn import KINDS, Case
 
 from analysis.comparing.blocks import Block, TrialValue
 from analysis.comparing.paired import Estimate, estimate
-from analysis.comparing.sequential import FIRST_LOOK, POWER, StoppingRule, _levels, look
+from analysis.comparing.sequential import (
+    FIRST_LOOK,
+    POWER,
+    StoppingRule,
+    _change_level,
+    _interval_level,
+    look,
+)
 from analysis.detection.verdict import Outcome
 
 SEED = 20261121
 RELEVANT = 0.05
-FALSE_SHARE = 0.02
+FALSE_SHARE, MISSED_SHARE = 0.01, 0.02
 EFFECTS = (0.75, 1.0, 1.5, 2.0, 3.0)
 PARTS = ("trials", "noise", "iterations", "coverage")
 CHUNK = 25
-_MOST_BLOCKS = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,35 +68,42 @@ class Task:
     numbers: range
 
 
-def blocks_for(effect: float, noise_floor: float, false_share: float) -> int:
-    """Return how many blocks a budget needs to decide nine times in ten.
+def make_rule(blocks: int) -> StoppingRule:
+    """Return the rule as shipped, with a budget of so many blocks."""
+    return StoppingRule(
+        higher_is_better=False,
+        relevant_change=RELEVANT,
+        false_share=FALSE_SHARE,
+        missed_share=MISSED_SHARE,
+        most_blocks=blocks,
+    )
 
-    That is: a change of `effect` is found, and no change is called unchanged, each with a chance of at
-    least 0.9 at the last look alone, for normal noise of `noise_floor` (the standard deviation of one
-    trial, as a share). With σ the deviation of a logarithm, k blocks and α the level of the last look:
 
-        (t(1 - α) + t(0.95)) · σ · √(π/3 / k) ≤ log(1 + effect),   t with 3k - 1 degrees of freedom
+def blocks_for(effect: float) -> int:
+    """Return how many blocks a budget needs to decide nine times in ten; `effect` in deviations.
 
-    (0.95, since no change may be missed to both sides; π/3 is what the Hodges-Lehmann estimate costs
-    with normal noise.) At most 1000, however small the effect.
+    That is: the relevant change is found, and no change is called unchanged, each with a chance of at
+    least 0.9 at the last look alone, for normal noise. With σ the deviation as a share, k blocks, and
+    at the last look α the level that excludes zero and β that of the interval:
 
-    Raises:
-        ValueError: the effect is not above zero.
+        max(t(1 - α) + t(0.9), t(1 - β) + t(0.95)) · σ · √(π/3 / k) ≤ log(1 + relevant change)
 
+    t has 3k - 1 degrees of freedom. (0.95, since no change may be missed to both sides; π/3 is what the
+    Hodges-Lehmann estimate costs with normal noise.)
     """
-    if effect <= 0:
-        raise ValueError(f"no number of blocks shows an effect of {effect:g}")
-    blocks = FIRST_LOOK
-    while blocks < _MOST_BLOCKS:
-        freedom = 3 * blocks - 1
-        last = _levels(blocks, false_share)[-1]
-        quantiles = -float(stdtrit(freedom, last)) - float(stdtrit(freedom, (1 - POWER) / 2))
-        needed = math.pi / 3 * (quantiles * noise_floor / math.log1p(effect)) ** 2
-        if needed <= blocks:
-            return blocks
-        # Quantiles of more blocks are smaller, except for more looks: nearly never a step too far.
-        blocks = max(blocks + 1, min(_MOST_BLOCKS, math.floor(0.9 * needed)))
-    return _MOST_BLOCKS
+    sought = math.log1p(RELEVANT) / RELEVANT * effect
+    return next(blocks for blocks in count_from(FIRST_LOOK) if _least_effect(blocks) <= sought)
+
+
+def _least_effect(blocks: int) -> float:
+    """Return the least log ratio that so many blocks decide, in deviations."""
+    rule = make_rule(blocks)
+    tails = (
+        (_change_level(blocks, rule), 1 - POWER),
+        (_interval_level(blocks, rule), (1 - POWER) / 2),
+    )
+    widest = max(-float(stdtrit(3 * blocks - 1, tail).sum()) for tail in tails)
+    return widest * math.sqrt(math.pi / 3 / blocks)
 
 
 def make_case(
@@ -99,7 +113,7 @@ def make_case(
     full = math.log1p(RELEVANT)
     return Case(
         kind=kind,
-        blocks=blocks_for(RELEVANT, RELEVANT / effect, FALSE_SHARE),
+        blocks=blocks_for(effect),
         deviation=full / effect,
         change=truth * full,
         iterations=iterations,
@@ -109,12 +123,7 @@ def make_case(
 
 def run_task(task: Task) -> list[tuple[Outcome, int, bool]]:
     """Run comparisons to their end: outcome, trials, and whether the interval holds the truth."""
-    rule = StoppingRule(
-        higher_is_better=False,
-        relevant_change=RELEVANT,
-        false_share=FALSE_SHARE,
-        most_blocks=task.case.blocks,
-    )
+    rule = make_rule(task.case.blocks)
     return [
         _run(task.case.draw(SEED, number), rule, number, task.case.change) for number in task.numbers
     ]
@@ -178,14 +187,15 @@ def write_trials(scale: float, pool: ProcessPoolExecutor) -> Iterator[str]:
     yield "|---:|---|---:|---:|---:|---:|---:|---:|---:|"
     for place, effect in enumerate(EFFECTS):
         equal, slower = found[2 * place : 2 * place + 2]
-        # The level at which its interval misses as often as ours did, on each side; at least once,
-        # since no number of trials reaches a level of zero.
-        compared = len(equal.trials)
-        missed = max(compared - equal.covered, 1) / compared / 2
+        # The levels at which it errs as often as ours did; at least once in all, since no number of
+        # trials reaches a level of zero.
+        least = 1 / len(equal.trials) / 2
+        false = (equal.share(Outcome.REGRESSED) + equal.share(Outcome.IMPROVED)) / 2
+        shares = max(false, least), max(slower.share(Outcome.UNCHANGED), least)
         reported, unchanged = slower.share(Outcome.REGRESSED), equal.share(Outcome.UNCHANGED)
-        alike = trials_for(effect, missed, reported, unchanged)
+        alike = trials_for(effect, shares, reported, unchanged)
         whole = 4 * math.ceil(alike / 4)
-        only = trials_for(effect, FALSE_SHARE, 0.9)
+        only = trials_for(effect, (FALSE_SHARE, MISSED_SHARE), 0.9)
         for words, one in (("equal", equal), ("slower by Δ", slower)):
             middle = median(one.trials)
             most = quantiles(one.trials, n=10)[-1]
@@ -196,7 +206,7 @@ def write_trials(scale: float, pool: ProcessPoolExecutor) -> Iterator[str]:
 
 def write_noise(scale: float, pool: ProcessPoolExecutor) -> Iterator[str]:
     """Tell false verdicts and power in noise of all kinds."""
-    sizes = {1.5: 1000, 2.0: 1500, 3.0: 2500}
+    sizes = {1.5: 4000, 2.0: 2000, 3.0: 2000}
     named = (
         "equal: regressed",
         "equal: improved",

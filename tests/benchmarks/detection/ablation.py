@@ -123,6 +123,7 @@ def main() -> None:
     """Read all series without each part, and print the table in Markdown."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--series", type=int, default=30, help="of each kind (default 30)")
+    parser.add_argument("--only", action="append", choices=PARTS)
     parser.add_argument("--processes", type=int, default=os.cpu_count())
     arguments = parser.parse_args()
     started = time.monotonic()
@@ -130,7 +131,7 @@ def main() -> None:
     sys.stdout.write(f"| without | {' | '.join(head)} |\n|---|{'---:|' * len(head)}\n")
     numbers = range(arguments.series)
     with ProcessPoolExecutor(arguments.processes) as pool:
-        for part in PARTS:
+        for part in arguments.only or PARTS:
             works = [Task(part=part, numbers=numbers[at : at + 2]) for at in numbers[::2]]
             results = [one for some in pool.map(score, works) for one in some]
             sys.stdout.write(f"| {part} | {' | '.join(row(results))} |\n")
