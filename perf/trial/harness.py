@@ -45,7 +45,6 @@ from perf.trial.measurement import (
     diagnose,
     judge,
     measure,
-    steady_phases,
     summarize_load,
 )
 from perf.trial.method import read_method
@@ -121,11 +120,9 @@ def run_trial(order: Order, system: System, paths: DataPaths, progress: Progress
     proven = prove(deployment, name_profile(system, order.release), paths.run, progress.report)
     staged = bundle.stage(paths, order.trial)
     bundle.write_settings(staged, deployment)
-    draft = Draft()
-    is_profiled = PROFILED in order.remarks
-    profiler = Profiler(cluster, steady_phases(deployment.workload) if is_profiled else ())
+    draft = Draft(remarks=list(proven.remarks))
+    profiler = Profiler(cluster, deployment.workload if PROFILED in order.remarks else None)
     try:
-        draft.remarks += proven.remarks
         check_access(deployment, cluster.clients)
         draft.before = read_environment(cluster, deployment.engine) + proven.facts
         draft.remarks += find_fitting_data(

@@ -42,11 +42,11 @@ from perf.workloads.stages import (
     counted_stage,
     ladder_phases,
     operations_of,
-    phases_of,
     plan_loads,
     plan_stages,
     search_stage,
     searches,
+    steady_phases,
 )
 
 
@@ -143,17 +143,6 @@ def diagnose(findings: LoadFindings, workload: Workload) -> Diagnostics:
         findings.outcome.counters,
         {phase: row_bytes(workload) for phase, offered in operations.items() if writes_only(offered)},
     )
-
-
-def steady_phases(workload: Workload) -> Mapping[str, tuple[Operation, ...]]:
-    """Return the phases that are alike in each trial, with what they ask; those of a search are not."""
-    counted = {phase.name: (phase.operation,) for phase in workload.sequence}
-    return counted | {
-        phase: tuple(workload.mix_of(part))
-        for part in workload.measurements
-        for phase in phases_of(part)
-        if not isinstance(part.load, SearchLoad)
-    }
 
 
 def summarize_load(findings: LoadFindings, deployment: Deployment) -> tuple[Sample, ...]:

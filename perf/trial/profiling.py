@@ -12,7 +12,7 @@ import subprocess
 import tempfile
 import zipfile
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,11 +23,13 @@ from perf.load.engines import Edge
 from perf.local import durable
 from perf.local.children import environment
 from perf.local.paths import cache_dir, hold_in_cache
+from perf.model.design import Workload
 from perf.model.errors import KnickpointError, ReleaseError, StepFailed
 from perf.model.results import Reason
 from perf.releases.java import find_java
 from perf.releases.maven import copy_libraries
 from perf.systems.contract import Cluster, Node
+from perf.workloads.stages import steady_phases
 
 PROFILED = Reason(
     kind="profiled", text="a profiler was attached: compare it only with trials that had one, too"
@@ -85,8 +87,8 @@ class Profiler:
     """Profiles all nodes while iterations run; what goes wrong is a remark, and costs no trial."""
 
     cluster: Cluster
-    phases: Collection[str]
-    """Those that are profiled; none in a trial that is not to be."""
+    workload: Workload | None
+    """What is profiled; None in a trial that is not to be."""
     _remarks: list[Reason] = field(default_factory=list)
     _recorded: defaultdict[str, list[tuple[Node, str]]] = field(
         default_factory=lambda: defaultdict(list)
@@ -95,13 +97,13 @@ class Profiler:
 
     def prepare(self) -> None:
         """Load the agent, before code is compiled: it then knows what was inlined where."""
-        for node in self.cluster.nodes if self.phases else ():
+        for node in self.cluster.nodes if self.workload else ():
             with self._remarked(node.name):
                 self._attach(node, "version")
 
     def observe(self, edge: Edge) -> None:
         """Begin as iterations begin, and end as they end."""
-        if edge.phase not in self.phases:
+        if self.workload is None or edge.phase not in steady_phases(self.workload):
             return
         if edge.is_start:
             recorded = self._recorded[edge.phase]

@@ -227,3 +227,14 @@ def _open_loop(load: SteppedLoad | SearchLoad, offered_load: float) -> OpenLoop:
         in_flight=load.in_flight,
         arrivals=load.arrivals,
     )
+
+
+def steady_phases(workload: Workload) -> Mapping[str, tuple[Operation, ...]]:
+    """Return the phases that are alike in each trial, with what they ask; those of a search are not."""
+    counted = {phase.name: (phase.operation,) for phase in workload.sequence}
+    return counted | {
+        phase: tuple(workload.mix_of(part))
+        for part in workload.measurements
+        for phase in phases_of(part)
+        if not isinstance(part.load, SearchLoad)
+    }
