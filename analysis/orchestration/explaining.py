@@ -34,9 +34,10 @@ from perf.local.paths import DataPaths
 from perf.local.plain_files import read_plain
 from perf.model.errors import UsageError
 from perf.model.identity import named
-from perf.model.metrics import SERVER_CPU
-from perf.model.results import COMPLETED_IN_WINDOW, SIDES, Purpose, Taken, Trial, TrialStatus
-from perf.trial.profiling import ALLOCATED_BYTES, PROFILED
+from perf.model.metrics import THROUGHPUT
+from perf.model.records import ALL, is_part
+from perf.model.results import SIDES, Purpose, Taken, Trial, TrialStatus
+from perf.trial.profiling import ALLOCATED_BYTES, PROFILED, ProfiledTime, read_times
 
 PROFILES_FILE = "profiles.json"
 BLOCKS = 2
@@ -134,45 +135,44 @@ def _find_gaps(taken: Sequence[Taken]) -> Iterator[str]:
 
 
 def _compare(paths: DataPaths, taken: Sequence[Taken]) -> Iterator[ProfileDifference]:
-    completed = [one for one in taken if one.trial.status is TrialStatus.COMPLETED]
-    phases = dict.fromkeys(
-        sample.phase
-        for one in completed
-        for sample in one.trial.samples
-        if sample.metric == SERVER_CPU.name
-    )
-    for phase in phases:
+    profiled = [
+        (one, times)
+        for one in taken
+        if one.trial.status is TrialStatus.COMPLETED
+        if (times := read_times(paths.trials / one.trial.id))
+    ]
+    for phase in dict.fromkeys(phase for _, times in profiled for phase in times):
         for kind in KINDS:
-            profiles = [found for one in completed for found in _read(paths, one, phase, kind)]
+            profiles = [
+                found
+                for one, times in profiled
+                if phase in times
+                for found in _read(paths, one, phase, kind, times[phase])
+            ]
             if difference := compare_profiles(phase, kind, profiles):
                 yield difference
 
 
-def _read(paths: DataPaths, one: Taken, phase: str, kind: str) -> Iterator[Profile]:
+def _read(paths: DataPaths, one: Taken, phase: str, kind: str, time: ProfiledTime) -> Iterator[Profile]:
     """Yield the profile of a trial if it has one."""
     stacks = _read_stacks(paths.trials / one.trial.id / PROFILES / f"{phase}-{kind}.collapsed.gz", kind)
-    if not (total := sum(stacks.values())):
-        return
-    if kind == "cpu":
+    total, operations = sum(stacks.values()), _find_rate(one.trial, phase) * time.seconds
+    if total and operations:
         # The kernel's account of CPU time is exact; samples say how it divides.
-        unit = _find_cpu(one.trial, phase) / total
-        yield Profile(side=one.side, stacks=stacks, unit=unit, grain=unit)
-    elif operations := sum(
-        counter.value
-        for counter in one.trial.counters
-        if counter.phase == phase and counter.name == COMPLETED_IN_WINDOW and counter.iteration
-    ):
-        grain = ALLOCATED_BYTES / operations
-        yield Profile(side=one.side, stacks=stacks, unit=1 / operations, grain=grain)
+        unit = (time.cpu_s * 1e6 / total if kind == "cpu" else 1.0) / operations
+        grain = unit if kind == "cpu" else ALLOCATED_BYTES / operations
+        yield Profile(side=one.side, stacks=stacks, unit=unit, grain=grain)
 
 
-def _find_cpu(trial: Trial, phase: str) -> float:
-    """Return the CPU time of all servers per operation, in µs."""
-    return next(
-        sample.value
+def _find_rate(trial: Trial, phase: str) -> float:
+    """Return the operations per second of a phase, of all its kinds together."""
+    rates = {
+        sample.operation: sample.value
         for sample in trial.samples
-        if (sample.phase, sample.metric, sample.host) == (phase, SERVER_CPU.name, "")
-    )
+        if (sample.phase, sample.metric) == (phase, THROUGHPUT.name)
+        if sample.iteration is None and not is_part(sample.operation)
+    }
+    return rates.get(ALL) or sum(rates.values())
 
 
 def _read_stacks(path: Path, kind: str) -> Stacks:

@@ -12,10 +12,12 @@ import subprocess
 import tempfile
 import zipfile
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from pydantic import TypeAdapter, ValidationError
 
 from perf.history.bundle import PROFILES
 from perf.hosts.remote import running_pid
@@ -23,9 +25,11 @@ from perf.load.engines import Edge
 from perf.local import durable
 from perf.local.children import environment
 from perf.local.paths import cache_dir, hold_in_cache
+from perf.local.plain_files import read_plain
 from perf.model.design import Workload
 from perf.model.errors import KnickpointError, ReleaseError, StepFailed
 from perf.model.results import Reason
+from perf.model.scalars import STRICT
 from perf.releases.java import find_java
 from perf.releases.maven import copy_libraries
 from perf.systems.contract import Cluster, Node
@@ -35,6 +39,8 @@ PROFILED = Reason(
     kind="profiled", text="a profiler was attached: compare it only with trials that had one, too"
 )
 """The remark of an order that is to be profiled, and of its trial."""
+TIMES = "times.json"
+_MOST_BYTES = 1024**2
 KINDS = ("cpu", "alloc", "lock")
 """What is profiled: samples of CPU time, allocated bytes, and waits for locks in ns."""
 # With one timer for the process (itimer), each look stands for as much CPU time whatever a thread does:
@@ -52,10 +58,21 @@ _JAVA_MAJORS = (17, 11)
 _MACHINES = {"x86_64": "linux-x64", "aarch64": "linux-arm64"}
 _TIMEOUT_S = 300.0
 # Speaks the attach protocol of HotSpot, as jcmd does, which a runtime without tools lacks: a file and
-# SIGQUIT make the JVM open a socket; `load` with an absolute path makes it load an agent.
+# SIGQUIT make the JVM open a socket; `load` with an absolute path makes it load an agent. Prints the
+# host's clock and the CPU time of the JVM, in seconds, with the profiler's own work left out: to begin
+# and to end costs as much CPU time as a second of load.
 _ATTACH = """
 import os, signal, socket, sys, time
 pid, library, options = sys.argv[1:]
+
+
+def look():
+    spent = open(f"/proc/{pid}/stat").read().rpartition(") ")[2].split()[11:13]
+    print(time.monotonic(), sum(map(int, spent)) / os.sysconf("SC_CLK_TCK"))
+
+
+if options == "stop":
+    look()
 door = f"/proc/{pid}/root/tmp/.java_pid{pid}"
 if not os.path.exists(door):
     mark = f"/proc/{pid}/cwd/.attach_pid{pid}"
@@ -79,7 +96,29 @@ with socket.socket(socket.AF_UNIX) as spoken:
 text = said.decode(errors="replace")
 if "return code: 0" not in text:
     sys.exit(text or "no answer")
+if options != "stop":
+    look()
 """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProfiledTime:
+    """How long a phase was profiled, in seconds, and the CPU time of all servers meanwhile."""
+
+    __pydantic_config__ = STRICT
+    cpu_s: float = 0.0
+    seconds: float = 0.0
+
+
+_TIMES = TypeAdapter(dict[str, ProfiledTime])
+
+
+def read_times(bundle: Path) -> Mapping[str, ProfiledTime]:
+    """Return for each profiled phase of a trial how long it was; nothing without a profile."""
+    try:
+        return _TIMES.validate_json(read_plain(bundle / PROFILES / TIMES, _MOST_BYTES))
+    except (OSError, ValidationError):
+        return {}
 
 
 @dataclass(slots=True)
@@ -93,7 +132,8 @@ class Profiler:
     _recorded: defaultdict[str, list[tuple[Node, str]]] = field(
         default_factory=lambda: defaultdict(list)
     )
-    _running: list[Node] = field(default_factory=list)
+    _times: dict[str, ProfiledTime] = field(default_factory=dict)
+    _running: list[tuple[Node, float, float]] = field(default_factory=list)
 
     def prepare(self) -> None:
         """Load the agent, before code is compiled: it then knows what was inlined where."""
@@ -110,13 +150,18 @@ class Profiler:
             for node in self.cluster.nodes:
                 with self._remarked(node.name):
                     path = f"{node.work_dir}/{edge.phase}-{len(recorded)}.jfr"
-                    self._attach(node, f"{_START}{path}")
+                    at_s, cpu_s = self._attach(node, f"{_START}{path}")
                     recorded.append((node, path))
-                    self._running.append(node)
+                    self._running.append((node, at_s, cpu_s))
         while not edge.is_start and self._running:
-            node = self._running.pop()
+            node, at_s, cpu_s = self._running.pop()
             with self._remarked(node.name):
-                self._attach(node, "stop")
+                ended_s, spent_s = self._attach(node, "stop")
+                known = self._times.get(edge.phase, ProfiledTime())
+                self._times[edge.phase] = ProfiledTime(
+                    cpu_s=known.cpu_s + spent_s - cpu_s,
+                    seconds=known.seconds + (ended_s - at_s) / len(self.cluster.nodes),
+                )
 
     def keep(self, staged: Path) -> tuple[Reason, ...]:
         """Put what was recorded into a bundle: stacks of all nodes, collapsed, by phase and kind.
@@ -132,9 +177,11 @@ class Profiler:
                     target = staged / PROFILES / f"{phase}-{kind}.collapsed.gz"
                     target.parent.mkdir(exist_ok=True)
                     target.write_bytes(gzip.compress(_collapse(files, kind), mtime=0))
+        if self._times:
+            (staged / PROFILES / TIMES).write_bytes(_TIMES.dump_json(self._times, indent=1))
         return tuple(self._remarks)
 
-    def _attach(self, node: Node, options: str) -> None:
+    def _attach(self, node: Node, options: str) -> tuple[float, float]:
         pid = running_pid(node.remote, node.pid_file)
         program = node.remote.run(["readlink", f"/proc/{pid}/exe"], check=False).stdout.strip()
         if Path(program).name != "java":
@@ -147,7 +194,9 @@ class Profiler:
                 raise StepFailed("profile", node.name, f"there is no profiler for {machine}")
             with tempfile.TemporaryDirectory(prefix="knickpoint-agent-") as place:
                 node.remote.put(_agent(machine, Path(place)), library)
-        node.remote.run(["python3", "-c", _ATTACH, str(pid), library, options], timeout_s=90)
+        argv = ["python3", "-c", _ATTACH, str(pid), library, options]
+        at_s, cpu_s = map(float, node.remote.run(argv, timeout_s=90).stdout.split())
+        return at_s, cpu_s
 
     @contextmanager
     def _remarked(self, what: str) -> Iterator[None]:

@@ -19,6 +19,7 @@ from made_up_bisection import RECORD
 from made_up_comparison import RESULTS
 from made_up_hostility import make_hostile
 from made_up_judgement import SETTINGS, PlantedDetector, tell_all
+from made_up_profiles import PROFILED
 from made_up_reproduction import REPORT
 from made_up_times import record
 from playwright.sync_api import Browser
@@ -98,6 +99,7 @@ class Demo:
             left_out=(),
             now=self.now,
             target=Path("site"),
+            profiles=(PROFILED,),
         )
 
     def files(self) -> tuple[SiteFile, ...]:

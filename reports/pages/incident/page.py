@@ -153,7 +153,8 @@ def show_incident(
     beside their experiment and p-value.
     `missing` says why there is nothing more to see side by side, or what would settle it; `settling` is
     the command that does. Both are empty where nothing is missing, as are the pages of the incidents
-    `before` and `after` it, and the `profiled` sides.
+    `before` and `after` it, and the `profiled` sides;
+    `explaining` is the command that profiles them.
     """
     lead = incident.lead
     own, first_with_it = judged[lead.series.key], trials[lead.first_after.trial]
@@ -192,6 +193,9 @@ def show_incident(
         "before": "",
         "after": "",
         "profiled": (),
+        "explaining": shlex.join(("knickpoint", "explain", incident.name))
+        if lead.last_before.release != lead.first_after.release
+        else "",
     }
 
 
@@ -270,7 +274,6 @@ def _list_commands(incident: Incident, suite: str, experiment: str) -> Iterator[
     if old != new:
         yield compare_command(RemeasurementQuestion(changes=(lead,)), suite, experiment)
         yield _bisect_command(incident)
-        yield shlex.join(("knickpoint", "explain", incident.name))
 
 
 def _view_tables(

@@ -15,6 +15,8 @@ VARIABLE = re.compile(r"--([a-z0-9-]+): light-dark\((#[0-9a-f]{6}), (#[0-9a-f]{6
 SURFACES = ("paper", "wash", "band")
 TEXTS = ("ink", "quiet", "link", "good", "bad", "unsure", "calm")
 GRAPHICS = ("edge", "mark", "line-1", "line-2", "line-3", "line-4")
+BOXES = ("flame", "flame-more", "flame-less")
+"""Grounds of names in a flame graph, and what they are mixed of."""
 ORNAMENTS = ("line",)
 """Borders of what is told apart without them."""
 MOST_LENGTH = 20_000
@@ -106,11 +108,16 @@ def test_the_contrast_of_known_colours_is_known() -> None:
 
 def test_every_colour_stands_out_from_every_ground_in_both_themes() -> None:
     colours = read_colours()
-    assert set(colours) == {*SURFACES, *TEXTS, *GRAPHICS, *ORNAMENTS}  # a new one belongs to a list
+    # A new one belongs to a list.
+    assert set(colours) == {*SURFACES, *TEXTS, *GRAPHICS, *BOXES, *ORNAMENTS}
     weak = [
         f"{name} on {ground}, {scheme}: {ratio:.2f}, wanted {wanted}"
-        for names, wanted in ((TEXTS, 4.5), (GRAPHICS, 3.0))
-        for name, ground in product(names, SURFACES)
+        for names, grounds, wanted in (
+            (TEXTS, SURFACES, 4.5),
+            (GRAPHICS, SURFACES, 3.0),
+            (("ink",), BOXES, 4.5),
+        )
+        for name, ground in product(names, grounds)
         for place, scheme in enumerate(("light", "dark"))
         if (ratio := contrast(colours[name][place], colours[ground][place])) < wanted
     ]
