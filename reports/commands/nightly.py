@@ -46,19 +46,18 @@ NOT_MEASURED = 3
 def nightly(suite_name: str, data: Path, configs: Path | None, site_url: str) -> None:
     """Measure, append, judge and report: the whole job.
 
-    Where the suite chooses releases by a rule, as `5.0: newest`, the sources under configs/sources/ are
-    asked first. A release that no night had before is measured first.
+    Where the suite chooses releases by a rule, as `5.0: newest`, the sources under configs/sources/
+    are asked first. A release that no night had is measured first.
 
     \b
     compare_minutes     so long the night measures the first and the last release of each experiment
                         interleaved; nights before it count as well, so that each night says more. A
                         release that is new is compared with the one before it, first of all.
-    remeasure_minutes   so long the night measures its suspected changes again before it
-                        reports them: the releases on both sides, interleaved on the same hosts,
-                        the most relevant change first. That confirms a change, or rules it out.
+    remeasure_minutes   so long the night measures its suspected changes again, interleaved, before
+                        it reports them, the most relevant first: that confirms or rules them out.
     bisect: auto        a confirmed change between two releases that has unmeasured ones inside is
                         traced to the release that brought it, for at most bisect_minutes.
-    explain_minutes     so long the night profiles both sides of what became worse, to name the code.
+    explain_minutes     so long it profiles both sides of what became worse, to name the code.
 
     These are settings of the suite; without them it does none of it. Skipped follow-ups are listed with
     the command to run them.

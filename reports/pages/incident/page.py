@@ -153,8 +153,7 @@ def show_incident(
     beside their experiment and p-value.
     `missing` says why there is nothing more to see side by side, or what would settle it; `settling` is
     the command that does. Both are empty where nothing is missing, as are the pages of the incidents
-    `before` and `after` it, and the `profiled` sides;
-    `explaining` is the command that profiles them.
+    `before` and `after` it, and the `profiled` sides; `explaining` is the command that profiles them.
     """
     lead = incident.lead
     own, first_with_it = judged[lead.series.key], trials[lead.first_after.trial]
@@ -190,12 +189,7 @@ def show_incident(
         **_view_search(incident, origins),
         **_view_steps(incident, first_with_it, suite, contents, origins),
         "caveat": join_caveats(testbeds, caveats),
-        "before": "",
-        "after": "",
-        "profiled": (),
-        "explaining": shlex.join(("knickpoint", "explain", incident.name))
-        if lead.last_before.release != lead.first_after.release
-        else "",
+        **{"before": "", "after": "", "profiled": (), "explaining": _explain_command(incident)},
     }
 
 
@@ -233,6 +227,12 @@ def _view_steps(
 
 def _bisect_command(incident: Incident) -> str:
     return shlex.join(("knickpoint", "bisect", "--change", incident.name))
+
+
+def _explain_command(incident: Incident) -> str:
+    lead = incident.lead
+    is_between = lead.last_before.release != lead.first_after.release
+    return shlex.join(("knickpoint", "explain", incident.name)) if is_between else ""
 
 
 def _list_attributed(incident: Incident, settings: ChangedSettings) -> list[Knob]:
