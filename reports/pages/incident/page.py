@@ -189,7 +189,9 @@ def show_incident(
         **_view_search(incident, origins),
         **_view_steps(incident, first_with_it, suite, contents, origins),
         "caveat": join_caveats(testbeds, caveats),
-        **{"before": "", "after": "", "profiled": (), "explaining": _explain_command(incident)},
+        "explaining": _explain_command(incident),
+        **dict.fromkeys(("before", "after"), ""),
+        "profiled": (),
     }
 
 
