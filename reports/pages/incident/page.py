@@ -190,8 +190,7 @@ def show_incident(
         **_view_steps(incident, first_with_it, suite, contents, origins),
         "caveat": join_caveats(testbeds, caveats),
         "explaining": _explain_command(incident),
-        **dict.fromkeys(("before", "after"), ""),
-        "profiled": (),
+        **dict.fromkeys(("before", "after", "profiled"), ""),
     }
 
 
