@@ -25,7 +25,7 @@ _NOTHING_COMPARED = 3
 @data_option
 @configs_option
 def explain(name: str, data: Path, configs: Path | None) -> None:
-    """Say which code made two sides differ.
+    """Show which code made two sides differ.
 
     NAME is that of a comparison (cmp-…), or of an incident or one of its changes, as pages and
     `knickpoint detect` give it. Eight more trials are measured, interleaved, with a profiler attached

@@ -120,21 +120,21 @@ def _give_reason(trial: TrialRecord) -> str:
     return f"{first}; and {words.counted(len(more), 'reason', 'reasons')} more" if more else first
 
 
-def say_why(result: ComparisonResult, profiled: ProfileComparison | None = None) -> str:
-    """Say in a sentence what the servers of the candidate do differently, as far as that is sure.
+def describe_why(result: ComparisonResult, profiled: ProfileComparison | None = None) -> str:
+    """Return in a sentence what the servers of the candidate do differently, as far as that is sure.
 
     `profiled` are the profiles of both sides; without them it is what was recorded of all trials.
     """
     moved = {one.measure.metric: one for one in reversed(result.diagnostics) if one.is_sure}
-    said = [_say_moved(one) for one in reversed(moved.values()) if one.measure.metric in _DOES]
+    said = [_describe_moved(one) for one in reversed(moved.values()) if one.measure.metric in _DOES]
     said += _find_code(profiled) if profiled else ()
     if not said:
         return "Nothing that was recorded of the servers explains it."
     return f"{result.candidate.label} {'; '.join(said)}."
 
 
-def say_code(profiled: ProfileComparison) -> str:
-    """Say which method of the candidate costs most more or less, as far as that is sure."""
+def describe_code(profiled: ProfileComparison) -> str:
+    """Return which method of the candidate costs most more or less, as far as that is sure."""
     found = "; ".join(_find_code(profiled))
     return f"{profiled.candidate.label} {found}" if found else "no code moved more than its noise"
 
@@ -165,7 +165,7 @@ _DOES = {
 _COSTS = {"cpu": "µs of CPU", "alloc": "allocated bytes"}
 
 
-def _say_moved(one: DiagnosticResult) -> str:
+def _describe_moved(one: DiagnosticResult) -> str:
     size = f"{words.value(one.after / one.before)} × as" if one.before else "not 0 but so"
     return f"{_DOES[one.measure.metric].format(size)} ({one.measure.phase})"
 

@@ -106,8 +106,6 @@ class ProfileDifference:
     kind: str
     before: float
     after: float
-    low: float
-    high: float
     frames: tuple[FrameDifference, ...]
     names: tuple[str, ...]
     nodes: tuple[tuple[int, int, float, float], ...]
@@ -281,16 +279,12 @@ def compare_profiles(phase: str, kind: str, profiles: Sequence[Profile]) -> Prof
         }
     )
     noise = _Noise.of(before, after, len(asked))
-    totals = [[one.total for one in side] for side in (before, after)]
-    middle, reach = fmean(totals[1]) - fmean(totals[0]), noise.reach(*totals)
     names, nodes = _draw(sides)
     return ProfileDifference(
         phase=phase,
         kind=kind,
-        before=fmean(totals[0]),
-        after=fmean(totals[1]),
-        low=middle - reach,
-        high=middle + reach,
+        before=fmean(one.total for one in before),
+        after=fmean(one.total for one in after),
         frames=tuple(_choose(before, after, asked, noise))[:_MOST_FRAMES],
         names=names,
         nodes=nodes,

@@ -73,7 +73,7 @@ def pair_again(job: Job, result: ComparisonResult) -> Pairing:
             (named(now.workload), then.workload),
             (named(now.topology), then.topology),
         )
-        if changed := [f"{new.name}" for new, old in pairs if new != old]:
+        if changed := [new.name for new, old in pairs if new != old]:
             raise UsageError(
                 f"{', '.join(changed)} changed since comparison {result.id}, or stood only in the"
                 " revision that it compared; run with --configs of that revision, or compare again"

@@ -14,7 +14,7 @@ from zlib import crc32
 
 from analysis.bisecting.record import BisectionRecord
 from analysis.comparing.blocks import Block
-from analysis.comparing.description import say_code
+from analysis.comparing.description import describe_code
 from analysis.comparing.profiles import ProfileComparison
 from analysis.comparing.results import NEW, ComparisonResult
 from analysis.comparing.sequential import InterimAnalysis, StoppingRule, look
@@ -44,8 +44,9 @@ from perf.jobs.measuring import Job
 from perf.jobs.night import find_new, read_nights
 from perf.model.design import Experiment, Suite
 from perf.model.errors import KnickpointError
+from perf.model.identity import named
 from perf.model.nights import Night
-from perf.model.results import SIDES, TURNS, Purpose, Release, Trial, TrialStatus
+from perf.model.results import SIDES, TURNS, Named, Purpose, Release, Trial, TrialStatus
 from perf.model.shown import format_duration
 
 Answer = TypeVar("Answer")
@@ -348,12 +349,12 @@ def explain_regressions(suspects: Sequence[SuspectedChange], tonight: CurrentNig
     known = list(read_profile_comparisons(job.paths))
     since, spent_s = tonight.night.started_at, 0.0
     for name, experiment, first, last in _choose_regressed(suspects, tonight):
-        asked = (experiment.name, first, last)
-        if any((one.experiment, one.baseline.version, one.candidate.version) == asked for one in known):
-            continue
         baseline, candidate = (
             take_side(job.catalog, suite, experiment.name, version) for version in (first, last)
         )
+        asked = (experiment.name, first, last, named(baseline.deployment.config))
+        if any(_profiled_sides(one) == asked for one in known):
+            continue
         pairing = Pairing(
             purpose=Purpose.COMPARISON, suite=suite.name, baseline=baseline, candidate=candidate
         )
@@ -371,6 +372,10 @@ def explain_regressions(suspects: Sequence[SuspectedChange], tonight: CurrentNig
             spent_s += len(found.trials) * trial_s
     done.found += (_describe_profiles(one) for one in known if one.measured_at >= since)
     return done
+
+
+def _profiled_sides(one: ProfileComparison) -> tuple[str, str, str, Named]:
+    return one.experiment, one.baseline.version, one.candidate.version, one.baseline.config
 
 
 def _choose_regressed(
@@ -412,7 +417,7 @@ def _describe_comparison(result: ComparisonResult) -> str:
 
 def _describe_profiles(one: ProfileComparison) -> str:
     sides = f"{one.baseline.version} to {one.candidate.version}"
-    return f"{one.experiment}, {sides}: {say_code(one)} ({one.id})"
+    return f"{one.experiment}, {sides}: {describe_code(one)} ({one.id})"
 
 
 def _describe_bisection(record: BisectionRecord) -> str:

@@ -42,7 +42,7 @@ _GROUPS = {
     "Investigate": {
         "compare": "Compare two releases or configs, interleaved",
         "bisect": "Find the release that brought a change",
-        "explain": "Say which code made two sides differ",
+        "explain": "Show which code made two sides differ",
         "matrix": "Measure many releases, most informative first",
         "backtest": "Replay any series: what would be reported when",
         "history": "Query, import, repair or move the history",

@@ -1,9 +1,9 @@
 """Profiles of a trial's servers: where their time, allocations and waits for locks go, by stack.
 
 While iterations run, async-profiler (https://github.com/async-profiler/async-profiler) is attached to
-each JVM: CPU time by a timer of the process, which needs no privileges, what is allocated, and waits
-for locks. It costs the server something, so such a trial is marked, and compared only with others that
-have it. A server that is no JVM is not profiled, which is said.
+each JVM: CPU time by perf events, which the kernel allows the server's own user, what is allocated, and
+waits for locks. It costs the server something, so such a trial is marked, and compared only with others
+that have it. A server that is no JVM is not profiled, which is said.
 """
 
 import gzip
@@ -43,12 +43,13 @@ TIMES = "times.json"
 _MOST_BYTES = 1024**2
 KINDS = ("cpu", "alloc", "lock")
 """What is profiled: samples of CPU time, allocated bytes, and waits for locks in ns."""
-# With one timer for the process (itimer), each look stands for as much CPU time whatever a thread does:
-# 3.8, 3.8 and 3.7 ms of threads that run for 0.05, 1 and 100 ms at a time, on a kernel that ticks every
-# 4 ms. With one for each thread (ctimer) it was 5.9, 4.3 and 3.5 ms (2026-11-26, by hand).
+# By perf events (cpu-clock) each look stands for as much CPU time whatever a thread does: 2.4 ms of one
+# that spins, 2.1 ms of one that handles 300 requests a second. Timers that the kernel looks at on its
+# ticks (itimer, ctimer) saw the second at most once in 15 s, in which it took a second of CPU time: it
+# woke between ticks (2026-11-26, by hand). So where perf events are not allowed there is no profile.
 ALLOCATED_BYTES = 524_288
 """One look at what is allocated stands for so much."""
-_START = f"start,event=itimer,interval=2ms,alloc={ALLOCATED_BYTES},lock=10us,jfr,file="
+_START = f"start,event=cpu-clock,interval=2ms,alloc={ALLOCATED_BYTES},lock=10us,jfr,file="
 _VERSION = "4.2"
 _LIBRARIES = {
     "async-profiler": "445b7bdc6a3ed03d45a9d4b61b5a5fc072b3e9952d7f2b63722312f48ea9ee18",
@@ -57,6 +58,8 @@ _LIBRARIES = {
 _JAVA_MAJORS = (17, 11)
 _MACHINES = {"x86_64": "linux-x64", "aarch64": "linux-arm64"}
 _TIMEOUT_S = 300.0
+_TROUBLE = (KnickpointError, OSError, ValueError, subprocess.SubprocessError, zipfile.BadZipFile)
+"""What is a remark: of the hosts, of what the profiler printed, of the converter, of a broken jar."""
 # Speaks the attach protocol of HotSpot, as jcmd does, which a runtime without tools lacks: a file and
 # SIGQUIT make the JVM open a socket; `load` with an absolute path makes it load an agent. Prints the
 # host's clock and the CPU time of the JVM, in seconds, with the profiler's own work left out: to begin
@@ -73,7 +76,7 @@ def look():
 
 if options == "stop":
     look()
-door = f"/proc/{pid}/root/tmp/.java_pid{pid}"
+door = os.path.join("/proc", pid, "root", "tmp", f".java_pid{pid}")
 if not os.path.exists(door):
     mark = f"/proc/{pid}/cwd/.attach_pid{pid}"
     open(mark, "w").close()
@@ -202,7 +205,7 @@ class Profiler:
     def _remarked(self, what: str) -> Iterator[None]:
         try:
             yield
-        except (KnickpointError, OSError) as error:
+        except _TROUBLE as error:
             remark = Reason(kind="profile-missing", text=f"{what}: not profiled: {error}")
             if remark not in self._remarks:
                 self._remarks.append(remark)

@@ -20,7 +20,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from pydantic_core import to_json
 
 from analysis.bisecting.description import answer
-from analysis.comparing.description import say_code
+from analysis.comparing.description import describe_code
 from analysis.orchestration.setting_words import setting_name, setting_values
 from perf.local import durable
 from perf.local.paths import cache_dir
@@ -123,7 +123,7 @@ _FILTERS = {
     "quantity": quantity,
     "release_page": links.release_page,
     "reproduction_page": links.reproduction_page,
-    "say_code": say_code,
+    "describe_code": describe_code,
     "sensitivity": view_sensitivity,
     "sentence": sentence,
     "series_page": links.series_page,

@@ -4,7 +4,7 @@ import math
 import re
 from collections.abc import Collection, Iterator
 
-from analysis.comparing.description import say_why
+from analysis.comparing.description import describe_why
 from analysis.comparing.diagnostics import CONFIDENCE
 from analysis.comparing.profiles import ProfileComparison
 from analysis.comparing.results import ComparisonResult, SideRecord
@@ -72,7 +72,7 @@ def render_comparison(
         others=[one for one in measures if not one[1].result.is_trusted],
         diagnostics=[view_diagnostic(one) for one in result.diagnostics],
         asks_why=explains(result),
-        why=say_why(result, profiled),
+        why=describe_why(result, profiled),
         profiled=profiled,
         confidence=CONFIDENCE,
         known=known,

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from made_up_profiles import PROFILED
 
 from analysis.detection.alerts import Alert
 from analysis.detection.detection import ChangeState
@@ -16,9 +17,10 @@ from analysis.judging.incidents import Cause, Incident
 from analysis.judging.remeasurement import Reply, SeriesAnswer
 from analysis.orchestration.setting_words import NO_SETTINGS, ChangedSettings, Settings, find_changed
 from reports.pages.incident.explaining import ExplanationRow
-from reports.pages.incident.page import draw_change, show_incident
+from reports.pages.incident.page import batches, draw_change, show_incident
 from reports.site.rendering import render
 from reports.wording.advice import say_question
+from reports.wording.links import incident_page, profile_page
 
 NBSP = "\N{NO-BREAK SPACE}"
 
@@ -87,6 +89,26 @@ def test_the_chart_shows_both_sides_of_the_change_and_each_level(demo: Any, inci
     html = text(page(demo, incident))
     assert html.count('class="before"') == lead.index
     assert 'role="img" aria-label="Throughput of write at saturation, higher is better' in html
+
+
+def test_profiles_of_both_sides_stand_with_what_they_say(demo: Any, incident: Incident) -> None:
+    without = text(page(demo, incident))
+    assert f"knickpoint explain {incident.name}" in without
+    first, last = incident.lead.last_before.release, incident.lead.first_after.release
+    profiled = replace(
+        PROFILED,
+        experiment=EXPERIMENT,
+        baseline=replace(PROFILED.baseline, version=first.version),
+        candidate=replace(PROFILED.candidate, version=last.version),
+    )
+    other = replace(profiled, id="cmp-other", experiment="another")
+    context = replace(demo.context(), profiles=(profiled, other))
+    of_it = incident_page(incident.name)
+    files = [file for batch in batches(context) for file in batch.make(batch.versions)]
+    (html,) = [file.content.decode() for file in files if file.path == of_it]
+    assert f'href="../{profile_page(profiled.id)}"' in html
+    assert "in CommitLog.sync (steady)" in html
+    assert profile_page(other.id) not in html
 
 
 def test_a_long_series_is_cut_to_what_lies_around_the_change(incident: Incident) -> None:
