@@ -12,7 +12,7 @@ import numpy as np
 from annotated_types import MaxLen, MinLen
 from pydantic import ConfigDict, StringConstraints, TypeAdapter, ValidationError
 
-from analysis.bisecting.bisection import Culprit, Inconclusive, NextStep, next_step
+from analysis.bisecting.bisection import Culprit, Inconclusive, NextStep, Step, next_step
 from analysis.bisecting.probing import Probed, ReleaseStatus
 from analysis.comparing.blocks import Measure
 from analysis.comparing.results import TrialRecord, find_faults
@@ -99,6 +99,11 @@ class BisectionRecord:
     def bad(self) -> Release:
         """Return the known bad end."""
         return self.releases[-1]
+
+    @property
+    def culprit(self) -> Step | None:
+        """Return the release that it named, with the one before it."""
+        return self.found.step if isinstance(self.found, Culprit) else None
 
     @property
     def measured(self) -> tuple[TrialRecord, ...]:

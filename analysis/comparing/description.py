@@ -3,8 +3,9 @@
 from collections.abc import Iterator, Sequence
 
 from analysis.comparing.blocks import measure, name_kind
-from analysis.comparing.profiles import KINDS, ProfileComparison
+from analysis.comparing.profiles import KINDS, ProfileComparison, find_code
 from analysis.comparing.results import (
+    CodeDifference,
     ComparisonResult,
     DiagnosticResult,
     MeasureResult,
@@ -43,6 +44,8 @@ def describe_comparison(result: ComparisonResult) -> Iterator[str]:
         yield f"  … and {len(unused) - _MOST_SHOWN} more of {len(result.trials)} trials not used"
     for remark in result.remarks:
         yield f"  Remark: {remark}"
+    if (result.diagnostics or result.code) and result.outcome in {Outcome.REGRESSED, Outcome.IMPROVED}:
+        yield f"  Why: {describe_why(result, result.code)}"
     if result.caveat:
         yield f"  {result.caveat}"
 
@@ -120,39 +123,30 @@ def _give_reason(trial: TrialRecord) -> str:
     return f"{first}; and {words.counted(len(more), 'reason', 'reasons')} more" if more else first
 
 
-def describe_why(result: ComparisonResult, profiled: ProfileComparison | None = None) -> str:
+def describe_why(result: ComparisonResult, code: Sequence[CodeDifference] = ()) -> str:
     """Return in a sentence what the servers of the candidate do differently, as far as that is sure.
 
-    `profiled` are the profiles of both sides; without them it is what was recorded of all trials.
+    `code` is what profiles of both sides found, beside what was recorded of all trials.
     """
     moved = {one.measure.metric: one for one in reversed(result.diagnostics) if one.is_sure}
-    said = [_describe_moved(one) for one in reversed(moved.values()) if one.measure.metric in _DOES]
-    said += _find_code(profiled) if profiled else ()
-    if not said:
+    found = [_describe_moved(one) for one in reversed(moved.values()) if one.measure.metric in _DOES]
+    found += map(describe_method, code)
+    if not found:
         return "Nothing that was recorded of the servers explains it."
-    return f"{result.candidate.label} {'; '.join(said)}."
+    return f"{result.candidate.label} {'; '.join(found)}."
 
 
 def describe_code(profiled: ProfileComparison) -> str:
     """Return which method of the candidate costs most more or less, as far as that is sure."""
-    found = "; ".join(_find_code(profiled))
+    found = "; ".join(map(describe_method, find_code(profiled)))
     return f"{profiled.candidate.label} {found}" if found else "no code moved more than its noise"
 
 
-def _find_code(profiled: ProfileComparison) -> Iterator[str]:
-    """Yield what moved most of each kind of cost."""
-    for kind, unit in _COSTS.items():
-        frames = [
-            (frame, one.phase)
-            for one in profiled.differences
-            if one.kind == kind
-            for frame in one.frames
-        ]
-        if frames:
-            frame, phase = max(frames, key=lambda pair: abs(pair[0].difference))
-            size = words.value(abs(frame.difference))
-            by = f"{size} {unit} {'more' if frame.difference > 0 else 'less'}"
-            yield f"spends {by} per operation in {frame.short_name} ({phase})"
+def describe_method(one: CodeDifference) -> str:
+    """Return by how much a method costs more or less: what the servers of the candidate do."""
+    size = words.value(abs(one.after - one.before))
+    by = f"{size} {_COSTS[one.kind]} {'more' if one.after > one.before else 'less'}"
+    return f"spends {by} per operation in {one.method} ({one.phase})"
 
 
 _DOES = {

@@ -20,14 +20,25 @@ from annotated_types import MaxLen
 from pydantic import TypeAdapter, ValidationError
 from scipy.special import ndtri, stdtrit
 
-from analysis.comparing.results import ComparisonResult, SideRecord, find_faults
+from analysis.comparing.results import (
+    CodeDifference,
+    ComparisonResult,
+    CostKind,
+    SideRecord,
+    find_faults,
+)
 from perf.model.errors import InputError
-from perf.model.results import SIDES, SideName
+from perf.model.results import SIDES, Release, SideName
 from perf.model.scalars import STRICT
 
 CONFIDENCE = 0.99
-KINDS = {"cpu": "CPU, µs per operation", "alloc": "allocated, bytes per operation"}
+KINDS: Mapping[CostKind, str] = {
+    "cpu": "CPU, µs per operation",
+    "alloc": "allocated, bytes per operation",
+}
 """What is compared, with its unit. Waits for locks are kept in bundles, and read by people."""
+UNSEEN = ("not seen by the profiler",)
+"""The stack of CPU time that the kernel counted and no sample met."""
 _FOREIGN = ("java.", "javax.", "jdk.", "sun.", "com.sun.")
 """Packages of the language."""
 _MODE = re.compile(r"_\[[a-z0-9]\]$")
@@ -103,7 +114,7 @@ class ProfileDifference:
 
     __pydantic_config__ = STRICT
     phase: str
-    kind: str
+    kind: CostKind
     before: float
     after: float
     frames: tuple[FrameDifference, ...]
@@ -125,6 +136,11 @@ class ProfileComparison:
     differences: tuple[ProfileDifference, ...]
     gaps: Annotated[tuple[str, ...], MaxLen(100)] = ()
 
+    def compares(self, experiment: str, before: Release, after: Release) -> bool:
+        """Return whether it is about these two releases."""
+        sides = self.baseline.version, self.candidate.version
+        return self.experiment == experiment and sides == (before.version, after.version)
+
     def is_of(self, result: ComparisonResult) -> bool:
         """Return whether it is about what a comparison compared."""
         return self.experiment == result.experiment and all(
@@ -132,6 +148,25 @@ class ProfileComparison:
             == (other.version, other.config, other.workload, other.topology)
             for mine, other in ((self.baseline, result.baseline), (self.candidate, result.candidate))
         )
+
+
+def find_code(profiled: ProfileComparison) -> tuple[CodeDifference, ...]:
+    """Return the method that moved most, for each kind of cost, over all phases."""
+    found: dict[str, CodeDifference] = {}
+    for one in profiled.differences:
+        for frame in one.frames:
+            known = found.get(one.kind)
+            if known is None or abs(frame.difference) > abs(known.after - known.before):
+                found[one.kind] = CodeDifference(
+                    phase=one.phase,
+                    kind=one.kind,
+                    method=frame.short_name,
+                    before=frame.before,
+                    after=frame.after,
+                    low=frame.low,
+                    high=frame.high,
+                )
+    return tuple(found.values())
 
 
 _COMPARISON = TypeAdapter(ProfileComparison)
@@ -186,6 +221,8 @@ def _own_frames(stack: Sequence[str]) -> tuple[str, ...]:
     """Return the frames of the database's code; of a stack without any, what it is of the runtime."""
     if own := tuple(frame for frame in stack if _is_own(frame)):
         return own
+    if stack == UNSEEN:
+        return UNSEEN
     told = ";".join(stack)
     if "Compile" in told:
         return ("the JVM: compiler",)
@@ -259,7 +296,9 @@ class _Noise:
         return max(self.quantile * math.sqrt(expected), t * math.sqrt(seen))
 
 
-def compare_profiles(phase: str, kind: str, profiles: Sequence[Profile]) -> ProfileDifference | None:
+def compare_profiles(
+    phase: str, kind: CostKind, profiles: Sequence[Profile]
+) -> ProfileDifference | None:
     """Return what the servers of both sides did differently; None with fewer than two of a side.
 
     The frames are those that moved most and more than their noise. One that moved because of what it

@@ -8,7 +8,7 @@ import math
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal, TypeAlias
 
 from annotated_types import MaxLen
 from pydantic import AfterValidator, ConfigDict, Field, StringConstraints, TypeAdapter, ValidationError
@@ -34,6 +34,10 @@ _Number = Annotated[float, Field(ge=-_MOST, le=_MOST, allow_inf_nan=False)]
 _Figure = Annotated[float, Field(ge=-_MOST, le=_MOST, allow_inf_nan=False)]
 _Share = Annotated[float, Field(allow_inf_nan=False)]
 """A relative change: that of very few trials may lie beyond all reason."""
+
+
+CostKind: TypeAlias = Literal["cpu", "alloc"]
+"""CPU time, or what was allocated: `analysis.comparing.profiles.KINDS` has the units."""
 
 
 def _check_effect(effect: Effect | None) -> Effect | None:
@@ -126,6 +130,20 @@ class DiagnosticResult:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CodeDifference:
+    """A method whose cost per operation moved more than its noise, by profiles of both sides."""
+
+    __pydantic_config__ = _STRICT
+    phase: _Line
+    kind: CostKind
+    method: _Line
+    before: _Figure
+    after: _Figure
+    low: _Figure
+    high: _Figure
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class KnobValues:
     """One setting that differs between two sides, with both values as JSON; empty where absent.
 
@@ -145,7 +163,8 @@ class ComparisonResult:
 
     `command` measures it again. `remarks` are those of its trials, each once: a reader must know them.
     `diagnostics` are those that moved most first, `defaults` what both artifacts set in files of their
-    own, and differently; older files have neither.
+    own, and differently; older files have neither. `code` has what moved most of each kind of cost; a
+    comparison whose sides were not profiled has none.
     """
 
     __pydantic_config__ = _STRICT
@@ -170,6 +189,7 @@ class ComparisonResult:
     remarks: Annotated[tuple[_Line, ...], MaxLen(100)] = ()
     diagnostics: Annotated[tuple[DiagnosticResult, ...], MaxLen(500)] = ()
     defaults: Annotated[tuple[KnobValues, ...], MaxLen(MOST_DEFAULTS)] = ()
+    code: Annotated[tuple[CodeDifference, ...], MaxLen(10)] = ()
 
     @property
     def own_trials(self) -> tuple[TrialRecord, ...]:

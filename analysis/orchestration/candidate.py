@@ -5,12 +5,14 @@ An edge: it measures through `comparing`.
 
 import hashlib
 import statistics
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import TypeAlias
 
+from analysis.comparing.profiles import find_code
 from analysis.comparing.results import (
     SCHEMA_VERSION,
     Attribution,
@@ -22,6 +24,7 @@ from analysis.comparing.results import (
 )
 from analysis.detection.verdict import Outcome
 from analysis.orchestration.comparing import Budget, allow, cut, read_results, run_comparison
+from analysis.orchestration.explaining import BLOCKS, explain, read_profile_comparisons
 from analysis.orchestration.setting_words import setting_name
 from perf.config import difference
 from perf.config.catalog import Catalog
@@ -301,10 +304,11 @@ def run_candidate(
 ) -> ComparisonFile:
     """Measure what is planned, and save after each comparison what is known by then.
 
-    What a comparison leaves over goes to the next. With `attributes`, each knob of a config that
-    regressed or improved by several is left out by itself, as far as the budget goes. A comparison of
-    this question that the same command, `reproduce`, finished a short while ago, and that is not among
-    `reported`, is not repeated: another command may allow more, or judge by other rules.
+    What a comparison leaves over goes to the next. Both sides of one that regressed are profiled, as
+    far as the budget and `explain_minutes` of its suite go. With `attributes`, each knob of a config
+    that regressed or improved by several is left out by itself, as far as the budget goes. A comparison
+    of this question that the same command, `reproduce`, finished a short while ago, and that is not
+    among `reported`, is not repeated: another command may allow more, or judge by other rules.
     What could not be measured is a problem of the result, and stops nothing else; what the budget has
     no room for is not compared, and a knob of which nothing is found out is a note.
     """
@@ -323,6 +327,7 @@ def run_candidate(
     try:
         with hold(job.paths, job.progress, testbeds, f"candidate {what}"):
             run.compare()
+            run.explain()
             if attributes:
                 run.attribute()
     except MeasureError as error:
@@ -373,6 +378,35 @@ class _CandidateRun:
             except KnickpointError as error:
                 # Also a wrong use: it is known only now, and others are still to be measured.
                 self.note(self.problems, f"{name} could not be measured: {error}")
+
+    def explain(self) -> None:
+        """Profile both sides of what regressed, to name the code."""
+        known, spent_s = read_profile_comparisons(self.job.paths), defaultdict[str, float](float)
+        for place, (one, result) in enumerate(self.results):
+            suite = self.job.catalog.suites.get(one.pairing.suite)
+            if result.outcome is not Outcome.REGRESSED or not suite or not suite.explain_minutes:
+                continue
+            found = next((each for each in reversed(known) if each.is_of(result)), None)
+            if found is None:
+                trial_s = statistics.median(trial.duration_s for trial in result.trials)
+                minutes = suite.explain_minutes - spent_s[suite.name] / 60
+                left = self.left.within(Budget(trials=self.left.trials, minutes=minutes))
+                if left.count(trial_s) < BLOCKS * TURNS:
+                    self.notes.append(
+                        f"not profiled: {_name(one.pairing)}, since the budget is used up"
+                    )
+                    continue
+                self._save(f"the code that made {_name(one.pairing)} slower is not named yet")
+                try:
+                    found = explain(self.job, one.pairing)
+                except KnickpointError as error:
+                    # What was asked first is answered; that stays so.
+                    self.note(self.notes, f"not profiled: {_name(one.pairing)}: {error}")
+                    continue
+                took_s = len(found.trials) * trial_s
+                spent_s[suite.name] += took_s
+                self.left = self.left.after(len(found.trials), took_s)
+            self.results[place] = (one, replace(result, code=find_code(found)))
 
     def attribute(self) -> None:
         moved = (Outcome.REGRESSED, Outcome.IMPROVED)

@@ -12,8 +12,10 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from analysis.bisecting.record import BisectionRecord
 from analysis.comparing.profiles import (
     KINDS,
+    UNSEEN,
     Profile,
     ProfileComparison,
     ProfileDifference,
@@ -37,7 +39,7 @@ from perf.model.identity import named
 from perf.model.metrics import THROUGHPUT
 from perf.model.records import ALL, is_part
 from perf.model.results import SIDES, Purpose, Taken, Trial, TrialStatus
-from perf.trial.profiling import ALLOCATED_BYTES, PROFILED, ProfiledTime, read_times
+from perf.trial.profiling import ALLOCATED_BYTES, CPU_INTERVAL_US, PROFILED, ProfiledTime, read_times
 
 PROFILES_FILE = "profiles.json"
 BLOCKS = 2
@@ -80,6 +82,23 @@ def pair_again(job: Job, result: ComparisonResult) -> Pairing:
             )
         sides.append(replace(side, label=record.label))
     return Pairing(purpose=Purpose.COMPARISON, suite=suite.name, baseline=sides[0], candidate=sides[1])
+
+
+def pair_culprit(job: Job, record: BisectionRecord) -> Pairing:
+    """Return the pairing of the release that a bisection named, and the measured one before it.
+
+    Raises:
+        UsageError: it named none, or what it measured is no longer configured.
+
+    """
+    step, suite = record.culprit, job.catalog.suite(record.suite)
+    if step is None:
+        raise UsageError(f"bisection {record.id} named no release; give a comparison or an incident")
+    before, after = (
+        take_side(job.catalog, suite, record.experiment, release.version)
+        for release in (step.predecessor, step.release)
+    )
+    return Pairing(purpose=Purpose.COMPARISON, suite=suite.name, baseline=before, candidate=after)
 
 
 def explain(job: Job, pairing: Pairing) -> ProfileComparison:
@@ -158,10 +177,15 @@ def _read(paths: DataPaths, one: Taken, phase: str, kind: str, time: ProfiledTim
     stacks = _read_stacks(paths.trials / one.trial.id / PROFILES / f"{phase}-{kind}.collapsed.gz", kind)
     total, operations = sum(stacks.values()), _find_rate(one.trial, phase) * time.seconds
     if total and operations:
-        # The kernel's account of CPU time is exact; samples say how it divides.
-        unit = (time.cpu_s * 1e6 / total if kind == "cpu" else 1.0) / operations
-        grain = unit if kind == "cpu" else ALLOCATED_BYTES / operations
-        yield Profile(side=one.side, stacks=stacks, unit=unit, grain=grain)
+        if kind == "alloc":
+            grain = ALLOCATED_BYTES / operations
+            yield Profile(side=one.side, stacks=stacks, unit=1 / operations, grain=grain)
+            return
+        # Each sample stands for its interval. The kernel's account is whole: it has the switches of
+        # threads and the bursts that are over before a timer can interrupt them.
+        missed = max(0.0, time.cpu_s * 1e6 / CPU_INTERVAL_US - total)
+        unit = CPU_INTERVAL_US / operations
+        yield Profile(side=one.side, stacks={**stacks, UNSEEN: missed}, unit=unit, grain=unit)
 
 
 def _find_rate(trial: Trial, phase: str) -> float:

@@ -337,7 +337,8 @@ def bisect(suspects: Sequence[SuspectedChange], tonight: CurrentNight) -> Follow
 def explain_regressions(suspects: Sequence[SuspectedChange], tonight: CurrentNight) -> FollowedUp:
     """Profile both sides of what regressed, while the suite's minutes last; each change once.
 
-    These are the comparisons of this night that regressed, and then the confirmed changes.
+    These are the comparisons of this night that regressed, and then the confirmed changes: by the
+    release that a bisection named, and the one before it, where there is one.
 
     Raises:
         InputError: the result of a comparison is not one, or the profiles of one are none.
@@ -388,12 +389,17 @@ def _choose_regressed(
             if one.outcome is Outcome.REGRESSED and one.suite == suite.name:
                 experiment = find_experiment(suite, one.experiment)
                 yield one.id, experiment, one.baseline.version, one.candidate.version
+    records = read_bisections(job.paths)
     for question in choose_traceable(suspects):
         is_worse = question.changes[0].outcome is Outcome.REGRESSED
         found = find_experiment_of(job.catalog, suite, question.key)
-        if found and is_worse:
-            name = name_incident(question.changes[0])
-            yield name, found, question.baseline.version, question.candidate.version
+        if found is None or not is_worse:
+            continue
+        name, first, last = name_incident(question.changes[0]), question.baseline, question.candidate
+        for record in records:
+            if record.culprit and traces(record, question, found.name):
+                name, first, last = record.id, record.culprit.predecessor, record.culprit.release
+        yield name, found, first.version, last.version
 
 
 def _has_gap(question: RemeasurementQuestion, known: Sequence[Release]) -> bool:

@@ -43,13 +43,17 @@ TIMES = "times.json"
 _MOST_BYTES = 1024**2
 KINDS = ("cpu", "alloc", "lock")
 """What is profiled: samples of CPU time, allocated bytes, and waits for locks in ns."""
-# By perf events (cpu-clock) each look stands for as much CPU time whatever a thread does: 2.4 ms of one
-# that spins, 2.1 ms of one that handles 300 requests a second. Timers that the kernel looks at on its
-# ticks (itimer, ctimer) saw the second at most once in 15 s, in which it took a second of CPU time: it
-# woke between ticks (2026-11-26, by hand). So where perf events are not allowed there is no profile.
+# By perf events (cpu-clock) each sample stands for as much CPU time whatever a thread does: 2.4 ms
+# of one that spins, 2.1 ms of one that handles 300 requests a second. Timers that the kernel looks
+# at on its ticks (itimer, ctimer) saw the second at most once in 15 s, in which it took a second of
+# CPU time: it woke between ticks (2026-11-26, by hand). So where perf events are not allowed there
+# is no profile.
+CPU_INTERVAL_US = 2000
 ALLOCATED_BYTES = 524_288
-"""One look at what is allocated stands for so much."""
-_START = f"start,event=cpu-clock,interval=2ms,alloc={ALLOCATED_BYTES},lock=10us,jfr,file="
+"""What a sample of CPU time, and one of allocations, stands for."""
+_START = (
+    f"start,event=cpu-clock,interval={CPU_INTERVAL_US}us,alloc={ALLOCATED_BYTES},lock=10us,jfr,file="
+)
 _VERSION = "4.2"
 _LIBRARIES = {
     "async-profiler": "445b7bdc6a3ed03d45a9d4b61b5a5fc072b3e9952d7f2b63722312f48ea9ee18",

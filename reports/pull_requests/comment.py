@@ -13,6 +13,7 @@ from html import escape as escape_html
 from urllib.parse import quote as quote_url
 from urllib.parse import urlsplit
 
+from analysis.comparing.description import describe_method
 from analysis.comparing.results import ComparisonFile, ComparisonResult, KnobValues, TrialRecord
 from analysis.detection.verdict import WORST_FIRST, Outcome
 from perf.model.results import SIDES, TrialStatus
@@ -263,7 +264,9 @@ def _servers(results: Sequence[ComparisonResult]) -> Iterator[CommentPart]:
         where = f"{code(one.experiment, _MOST_NAME)}: " if len(results) > 1 else ""
         sure = [view_diagnostic(each) for each in one.diagnostics if each.is_sure][:_MOST_SHOWN]
         lines += [f"- {where}{escape(str(each), _MOST_REASON)}" for each in sure]
-        if not sure:
+        methods = [escape(describe_method(each), _MOST_REASON) for each in one.code]
+        lines += [f"- {where}{each}, by profiles of both sides" for each in methods]
+        if not sure and not methods:
             lines.append(f"- {where}nothing that was recorded of the servers explains it")
     if lines:
         yield CommentPart(opening="**What the servers did differently**\n", lines=tuple(lines))

@@ -108,7 +108,10 @@ def view_diagnostic(result: DiagnosticResult) -> DiagnosticRow:
 
 def explains(result: ComparisonResult) -> bool:
     """Return whether a comparison asks why: it found a change, and knows what its servers did."""
-    return bool(result.diagnostics) and result.outcome in {Outcome.REGRESSED, Outcome.IMPROVED}
+    return bool(result.diagnostics or result.code) and result.outcome in {
+        Outcome.REGRESSED,
+        Outcome.IMPROVED,
+    }
 
 
 def _signed(value: float) -> str:

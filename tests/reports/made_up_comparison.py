@@ -11,6 +11,7 @@ from analysis.comparing.blocks import Measure, TrialValue
 from analysis.comparing.results import (
     SCHEMA_VERSION,
     Attribution,
+    CodeDifference,
     ComparisonFile,
     ComparisonResult,
     DiagnosticResult,
@@ -259,6 +260,17 @@ EXPLAINED = made(
             of_servers("storage_written", 1180.0, 2478.0, 90.0),
             of_servers("server_cpu", 62.0, 103.0, 11.0),
             *ALIKE,
+        ),
+        code=(
+            CodeDifference(
+                phase="steady",
+                kind="cpu",
+                method="CommitLog.sync",
+                before=4.1,
+                after=42.3,
+                low=31.0,
+                high=45.4,
+            ),
         ),
         defaults=(
             KnobValues(

@@ -1,12 +1,13 @@
 """A page for each bisection."""
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from analysis.bisecting.description import chances_of, cost, lesson, rest_of
 from analysis.bisecting.probing import ReleaseStatus
 from analysis.bisecting.record import BisectionRecord
 from analysis.bisecting.words import say_chance
 from analysis.comparing.blocks import measure
+from analysis.comparing.profiles import ProfileComparison
 from analysis.judging.incidents import Incident
 from analysis.judging.remeasurement import RemeasurementQuestion
 from analysis.judging.suspected_changes import traces
@@ -33,18 +34,20 @@ def batches(context: SiteContext) -> Iterator[Batch]:
     comparisons = {one.id for one in context.comparisons}
     for record in context.bisections:
         asked = [one for one in context.judgement.incidents if _is_about(record, one, context)]
-        yield batch_of(render_bisection(record, asked, comparisons))
+        profiled = [one for one in context.profiles if _shows_culprit(one, record)]
+        yield batch_of(render_bisection(record, asked, comparisons, profiled))
 
 
 def render_bisection(
     record: BisectionRecord,
     incidents: Iterable[Incident] = (),
     comparisons: Collection[str] | None = None,
+    profiled: Sequence[ProfileComparison] = (),
 ) -> SiteFile:
     """Return the page of a bisection; its trials are on the pages of its comparisons.
 
     `incidents` are those whose origin it looked for, `comparisons` those that have a page; None means
-    all of them.
+    all of them. `profiled` are profiles of the release that it named and of the one before it.
     """
     view = view_bisection(record)
     return render(
@@ -63,9 +66,16 @@ def render_bisection(
         rest=rest_of(record),
         say_chance=say_chance,
         cost=cost(record),
+        profiled=profiled,
+        explaining=f"knickpoint explain {record.id}" if record.culprit else "",
     )
 
 
 def _is_about(record: BisectionRecord, incident: Incident, context: SiteContext) -> bool:
     experiment = context.heads[incident.lead.first_after.trial].experiment
     return traces(record, RemeasurementQuestion(changes=incident.changes), experiment)
+
+
+def _shows_culprit(profiled: ProfileComparison, record: BisectionRecord) -> bool:
+    step = record.culprit
+    return bool(step and profiled.compares(record.experiment, step.predecessor, step.release))

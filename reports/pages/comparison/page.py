@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 
 from analysis.comparing.description import describe_why
 from analysis.comparing.diagnostics import CONFIDENCE
-from analysis.comparing.profiles import ProfileComparison
+from analysis.comparing.profiles import ProfileComparison, find_code
 from analysis.comparing.results import ComparisonResult, SideRecord
 from perf.model.results import SIDES, Purpose, TrialStatus
 from reports.pages.comparison.view import draw_turns, place_turns
@@ -72,7 +72,7 @@ def render_comparison(
         others=[one for one in measures if not one[1].result.is_trusted],
         diagnostics=[view_diagnostic(one) for one in result.diagnostics],
         asks_why=explains(result),
-        why=describe_why(result, profiled),
+        why=describe_why(result, find_code(profiled) if profiled else result.code),
         profiled=profiled,
         confidence=CONFIDENCE,
         known=known,

@@ -117,11 +117,12 @@ def batches(context: SiteContext) -> Iterator[Batch]:
             rules=context.catalog.detection,
         )
         first, last = incident.lead.last_before.release, incident.lead.first_after.release
-        asked = (shown["experiment"], first.version, last.version)
+        steps = [record.culprit for record, *_ in shown["origins"] if record.culprit]
+        pairs = [(first, last), *((step.predecessor, step.release) for step in steps)]
         profiled = [
             one
             for one in context.profiles
-            if (one.experiment, one.baseline.version, one.candidate.version) == asked
+            if any(one.compares(shown["experiment"], *pair) for pair in pairs)
         ]
         yield batch_of(
             render(

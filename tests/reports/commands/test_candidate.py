@@ -12,19 +12,26 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 from git_repository import GitRepository
+from made_up_profiles import PROFILED
 from pydantic import TypeAdapter
 
+from analysis.comparing.profiles import ProfileComparison, write_profile_comparison
 from analysis.comparing.results import ComparisonFile, ExperimentChange, Revision, read_comparisons
 from analysis.detection.verdict import Outcome
 from analysis.orchestration import candidate as candidate_run
+from analysis.orchestration.comparing import read_results
+from analysis.orchestration.explaining import PROFILES_FILE
 from perf.history import bundle
 from perf.history.store import open_history
 from perf.jobs import measuring
+from perf.jobs.interleaving import Pairing
+from perf.jobs.measuring import Job
+from perf.local import durable
 from perf.local.paths import DataPaths
 from perf.local.progress import Progress
 from perf.model.design import Testbed
 from perf.model.errors import ConfigError, HostUnfit, MeasureError, UsageError
-from perf.model.results import Purpose, Release, Sample, Source, Trial
+from perf.model.results import SIDES, Purpose, Release, Sample, Source, Trial
 from perf.model.sources import Build
 from perf.releases.asking import Found
 from perf.systems.contract import System
@@ -173,6 +180,67 @@ def test_a_regression_is_reported_with_its_knob_and_exit_code_1(
     assert {order.purpose for order in measurer.orders} == {Purpose.CANDIDATE}
     with open_history(tmp_path / "var/history.duckdb", read_only=True) as history:
         assert len(history.trials()) == len(measurer.orders) == len(result.trials)
+
+
+def explains_within(minutes: int, repository: GitRepository) -> None:
+    """Let the suite explain at base, as a pull request finds it."""
+    repository.git("checkout", "--quiet", "main")
+    repository.edit(
+        "suites/fake-short.yaml", "testbed: loop", f"testbed: loop\nexplain_minutes: {minutes}"
+    )
+    repository.commit("explain")
+    repository.git("checkout", "--quiet", "topic")
+    repository.git("merge", "--quiet", "main")
+    repository.edit(FAKE, "_ms: 1", "_ms: 2")
+    repository.commit("slower")
+
+
+@pytest.mark.usefixtures("measurer")
+def test_the_code_that_became_slower_is_named_in_the_comment_and_found_once(
+    repository: GitRepository,
+    ask: Ask,
+    read: Callable[[], ComparisonFile],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    explains_within(60, repository)
+    asked: list[Pairing] = []
+
+    def explain(job: Job, pairing: Pairing) -> ProfileComparison:
+        (result,) = read_results(job.paths)
+        asked.append(pairing)
+        found = replace(
+            PROFILED, experiment=result.experiment, baseline=result.baseline, candidate=result.candidate
+        )
+        kept = job.paths.comparisons / found.id / PROFILES_FILE
+        durable.atomic_write(kept, write_profile_comparison(found))
+        return found
+
+    monkeypatch.setattr(candidate_run, "explain", explain)
+    for _ in range(2):
+        assert ask("--suite", "fake-short").exit_code == 1
+        (result,) = read().comparisons
+        (found,) = result.code
+        assert (found.method, found.phase, found.kind) == ("CommitLog.sync", "steady", "cpu")
+        assert found.after - found.before == pytest.approx(40)
+        comment = (tmp_path / "var/candidate" / COMMENT).read_text()
+        assert "per operation in CommitLog.sync" in comment
+    (pairing,) = asked
+    assert [pairing.side(side).deployment.config.settings["service_time_ms"] for side in SIDES] == [
+        1,
+        2,
+    ]
+
+
+@pytest.mark.usefixtures("measurer")
+def test_what_the_budget_does_not_allow_is_said_not_profiled(
+    repository: GitRepository, ask: Ask, read: Callable[[], ComparisonFile]
+) -> None:
+    explains_within(60, repository)
+    assert ask("--suite", "fake-short", "--trials", "8").exit_code == 1
+    ((result,), (note,)) = read().comparisons, read().notes
+    assert result.code == ()
+    assert note.startswith("not profiled: fake-blink")
 
 
 def test_a_testbed_that_another_job_holds_is_a_problem_of_the_result(

@@ -393,11 +393,13 @@ def test_a_suite_that_asks_for_nothing_measures_nothing_again(lab: Lab) -> None:
 
 @pytest.mark.slow
 def test_a_confirmed_change_is_traced_to_its_release_once(lab: Lab) -> None:
-    lab.configure("remeasure_minutes: 60\nbisect: auto\nbisect_minutes: 120")
+    lab.configure("remeasure_minutes: 60\nbisect: auto\nbisect_minutes: 120\nexplain_minutes: 60")
     lab.by_night["1.0.1"] = 800.0
     reported = lab.run()
     assert reported.exit_code == 1, reported.output
     (record,) = read_bisections(lab.paths)
+    (profiled,) = read_profile_comparisons(lab.paths)
+    assert (profiled.baseline.version, profiled.candidate.version) == ("1.0.0", "1.0.1")
     assert record.found is not None
     assert f"Bisection: blink, 1.0.0 to 1.0.2: {record.found.sentence}" in reported.stdout
     assert "1.0.1" in record.found.sentence

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 from made_up_bisection import INCONCLUSIVE, RECORD, UNCHANGED, UNFINISHED
+from made_up_profiles import PROFILED
 
 from analysis.bisecting.bisection import Culprit
 from analysis.bisecting.description import describe_bisection
@@ -11,7 +12,7 @@ from analysis.bisecting.record import BisectionRecord
 from analysis.detection.effects import Effect
 from reports.pages.bisection.page import render_bisection
 from reports.pages.bisection.view import draw_probes, view_bisection
-from reports.wording.links import bisection_page, comparison_page
+from reports.wording.links import bisection_page, comparison_page, profile_page
 from reports.wording.wording import Moment
 
 BUILT = Moment(iso="2026-03-02T00:00:00+00:00", text="2026-03-02 00:00 UTC", day="2026-03-02")
@@ -52,6 +53,25 @@ def test_a_probe_whose_comparison_is_not_at_hand_has_no_link() -> None:
     html = render_bisection(RECORD, comparisons={"cmp-2026-03-01-2"}).content.decode()
     linked = [comparison_page(f"cmp-2026-03-01-{number}") in html for number in range(1, 5)]
     assert linked == [False, True, False, False]
+
+
+def test_the_release_that_is_named_has_the_code_or_the_command_that_finds_it() -> None:
+    assert f"knickpoint explain {RECORD.id}" in page(RECORD)
+    step = RECORD.culprit
+    assert step is not None
+    profiled = replace(
+        PROFILED,
+        experiment=RECORD.experiment,
+        baseline=replace(PROFILED.baseline, version=step.predecessor.version),
+        candidate=replace(PROFILED.candidate, version=step.release.version),
+    )
+    assert profiled.compares(RECORD.experiment, step.predecessor, step.release)
+    assert not profiled.compares(RECORD.experiment, step.predecessor, RECORD.bad)
+    html = render_bisection(RECORD, profiled=[profiled]).content.decode()
+    assert f'href="../{profile_page(profiled.id)}"' in html
+    assert "in CommitLog.sync (steady)" in html
+    assert f"knickpoint explain {RECORD.id}" not in html
+    assert "Which code" not in page(INCONCLUSIVE)
 
 
 def test_bars_are_as_long_as_the_chance_and_need_neither_script_nor_style() -> None:
