@@ -8,7 +8,7 @@ counted as its own. Its *inclusive* cost is that of all stacks that it is in.
 import math
 import re
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import pairwise
@@ -18,7 +18,7 @@ from typing import Annotated, Self, TypeAlias
 
 from annotated_types import MaxLen
 from pydantic import TypeAdapter, ValidationError
-from scipy.special import ndtri, stdtrit
+from scipy.special import chdtri, ndtri, stdtrit
 
 from analysis.comparing.results import (
     CodeDifference,
@@ -54,6 +54,8 @@ _LEAST_TRIALS = 2
 """Of each side: one alone does not say how it scatters."""
 _OFTEN = 10
 """Looks in a trial, on the mean: frames that were seen as often say how trials scatter."""
+_SCATTERS_AS_OTHERS = 0.1
+"""The share of frames that are held for burstier than all others though they are not."""
 _MOST_FRAMES = 12
 _LEAST_SHARE = 0.01
 """Of all that a side costs: frames below it on both sides are not asked."""
@@ -234,13 +236,22 @@ def _own_frames(stack: Sequence[str]) -> tuple[str, ...]:
 
 @dataclass(slots=True)
 class _Costs:
-    """The costs per operation in one trial, by frame, and by caller and callee."""
+    """The costs per operation in one trial, by frame and by stack."""
 
     grain: float
     total: float = 0.0
     inclusive: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
     own: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
-    calls: defaultdict[tuple[str, str], float] = field(default_factory=lambda: defaultdict(float))
+    stacks: list[tuple[tuple[str, ...], float]] = field(default_factory=list)
+
+    def without(self, callees: Collection[str], caller: str) -> float:
+        """Return what a frame cost where it called none of these."""
+        return sum(
+            cost
+            for frames, cost in self.stacks
+            if caller in frames
+            and not any(above == caller and frame in callees for above, frame in pairwise(frames))
+        )
 
 
 def _count(profile: Profile) -> _Costs:
@@ -251,8 +262,7 @@ def _count(profile: Profile) -> _Costs:
         costs.own[frames[-1]] += cost
         for frame in set(frames):
             costs.inclusive[frame] += cost
-        for pair in set(pairwise(frames)):
-            costs.calls[pair] += cost
+        costs.stacks.append((frames, cost))
     return costs
 
 
@@ -260,16 +270,16 @@ def _count(profile: Profile) -> _Costs:
 class _Noise:
     """How far the means of both sides may lie apart by chance.
 
-    Two bounds, of which the wider holds. One is for all frames together (Bonferroni), with a variance
-    of g·x + (r·x)² for a cost x: few looks (Poisson, each of which stands for g), and trials that
-    differ by more. r is pooled: the median over the own costs of all frames that were looked at often.
-    The other is that of Student's t from how the frame itself scattered: what comes in bursts, such as
-    garbage collection, scatters by more than the others.
+    For all frames together (Bonferroni: `level`). The variance of a cost x is g·x + (r·x)²: few looks
+    (Poisson, each of which stands for g), and trials that differ by more. r is pooled: the median over
+    the own costs of all frames that were looked at often. What comes in bursts, such as compaction and
+    garbage collection, scatters by more than the others: a frame that does has Student's t, by how it
+    scattered itself.
     """
 
     grains: tuple[float, float]
     share: float
-    quantile: float
+    level: float
 
     @classmethod
     def of(cls, before: Sequence[_Costs], after: Sequence[_Costs], asked: int) -> Self:
@@ -283,7 +293,7 @@ class _Noise:
                 if (mean := fmean(values)) >= _OFTEN * grain:
                     excess.append((variance(values) / middle - grain * mean) / mean**2)
         share = math.sqrt(max(0.0, median(excess))) if excess else 0.0
-        return cls((old, new), share, -float(ndtri((1 - CONFIDENCE) / 2 / max(1, asked))))
+        return cls((old, new), share, (1 - CONFIDENCE) / 2 / max(1, asked))
 
     def reach(self, old: Sequence[float], new: Sequence[float]) -> float:
         """Return the half width of the interval of the difference of two means."""
@@ -292,8 +302,10 @@ class _Noise:
             mean = fmean(values)
             expected += (grain * mean + (self.share * mean) ** 2) / len(values)
             seen += variance(values) / len(values)
-        t = -float(stdtrit(len(old) + len(new) - 2, (1 - CONFIDENCE) / 2))
-        return max(self.quantile * math.sqrt(expected), t * math.sqrt(seen))
+        freedom = len(old) + len(new) - 2
+        if seen > expected * float(chdtri(freedom, _SCATTERS_AS_OTHERS)) / freedom:
+            return -float(stdtrit(freedom, self.level)) * math.sqrt(seen)
+        return -float(ndtri(self.level)) * math.sqrt(expected)
 
 
 def compare_profiles(
@@ -351,14 +363,8 @@ def _choose(
 
     def is_explained(caller: str) -> bool:
         """Return whether nothing is left of it that moved for sure, without the calls that did."""
-        old, new = (
-            [
-                one.inclusive[caller]
-                - sum(one.calls[caller, callee] for callee in moved if callee != caller)
-                for one in side
-            ]
-            for side in (before, after)
-        )
+        others = moved.keys() - {caller}
+        old, new = ([one.without(others, caller) for one in side] for side in (before, after))
         return abs(fmean(new) - fmean(old)) <= noise.reach(old, new)
 
     left = [one for frame, one in moved.items() if not is_explained(frame)]
