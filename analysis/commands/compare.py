@@ -15,7 +15,7 @@ from analysis.orchestration.comparing import allow, run_comparison
 from perf.commands.options import configs_option, data_option, spell_command
 from perf.config.catalog import Catalog, find_experiment
 from perf.history.store import append_all
-from perf.jobs.interleaving import Pairing, Side, take_side
+from perf.jobs.interleaving import Pairing, Side, pair_methods, take_side
 from perf.jobs.measuring import open_job
 from perf.local import durable
 from perf.local.problems import suggest
@@ -41,6 +41,13 @@ Verdicts, and exit codes (2 is wrong usage or configuration):
 @click.option("--experiment", required=True, help="Experiment of the suite that both sides run.")
 @click.option("--baseline", required=True, help="RELEASE, CONFIG or RELEASE/CONFIG to start from.")
 @click.option("--candidate", required=True, help="The same, of the side that may have changed.")
+@click.option(
+    "--baseline-by",
+    "program",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False, resolve_path=True),
+    metavar="PROGRAM",
+    help="Measure the baseline with this knickpoint, of another installation.",
+)
 @click.option("--trials", type=click.IntRange(min=TURNS), help="Most trials, of both sides together.")
 @click.option("--minutes", type=click.FloatRange(min=0, min_open=True), help="Most minutes of trials.")
 @click.option(
@@ -62,6 +69,7 @@ def compare(
     experiment: str,
     baseline: str,
     candidate: str,
+    program: Path | None,
     trials: int | None,
     minutes: float | None,
     measures: tuple[str, ...],
@@ -87,13 +95,16 @@ def compare(
     the experiment's own. The verdict rests on the trusted measures (comparison.trusted in
     detection.yaml, or --measure).
 
+    With --baseline-by, one release that two versions of Knickpoint measure shows what the change of
+    method did: the old one stays installed until then. It measures by its own `knickpoint measure`.
+
     The interval holds although it is looked at after each block. The same command resumes what was
     interrupted.
     """  # noqa: D301  \b is click's mark for "do not re-wrap"
     job = open_job(data, configs)
     suite, settings = job.catalog.suite(suite_name), job.catalog.detection
     before, after = (_read_side(job.catalog, suite, experiment, each) for each in (baseline, candidate))
-    pairing = _pair(suite, before, after, seed)
+    pairing = _pair(suite, before, after, seed, program)
     result = run_comparison(
         job,
         pairing,
@@ -117,17 +128,27 @@ def compare(
     click.get_current_context().exit(code or (_NOT_KEPT if kept.bad else 0))
 
 
-def _pair(suite: Suite, baseline: Side, candidate: Side, seed: int) -> Pairing:
-    is_same = baseline.version == candidate.version
-    if is_same and baseline.deployment.config == candidate.deployment.config:
-        click.echo("Both sides are the same: whatever differs is noise.", err=True)
-    return Pairing(
+def _pair(suite: Suite, baseline: Side, candidate: Side, seed: int, program: Path | None) -> Pairing:
+    pairing = Pairing(
         purpose=Purpose.COMPARISON,
         suite=suite.name,
         baseline=baseline,
         candidate=candidate,
         seed=seed,
     )
+    if program is not None:
+        experiment = baseline.deployment.experiment
+        own = find_experiment(suite, experiment.name).config
+        if experiment.config != own:
+            raise UsageError(
+                f"--baseline-by: another installation measures {experiment.name} with its own config,"
+                f" {own}, not with {experiment.config}; give --baseline a release alone"
+            )
+        return pair_methods(pairing, program)
+    is_same = baseline.version == candidate.version
+    if is_same and baseline.deployment.config == candidate.deployment.config:
+        click.echo("Both sides are the same: whatever differs is noise.", err=True)
+    return pairing
 
 
 def _read_side(catalog: Catalog, suite: Suite, experiment: str, text: str) -> Side:

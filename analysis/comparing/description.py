@@ -37,6 +37,8 @@ def describe_comparison(result: ComparisonResult) -> Iterator[str]:
     yield f"  {result.ended}"
     for one in result.measures:
         yield f"  {_describe_measure(one)}"
+    for each in result.method:
+        yield f"  Measured otherwise: {each.path} {each.before or 'none'} → {each.after or 'none'}"
     unused = [trial for trial in result.trials if trial.status is not TrialStatus.COMPLETED]
     for trial in unused[:_MOST_SHOWN]:
         yield f"  {trial.status.upper()}, not used: {trial.id}: {_give_reason(trial)}"

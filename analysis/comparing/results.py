@@ -163,8 +163,9 @@ class ComparisonResult:
 
     `command` measures it again. `remarks` are those of its trials, each once: a reader must know them.
     `diagnostics` are those that moved most first, `defaults` what both artifacts set in files of their
-    own, and differently; older files have neither. `code` has what moved most of each kind of cost; a
-    comparison whose sides were not profiled has none.
+    own, and differently; older files have neither. `code` has what moved most of each kind of cost,
+    where both sides were profiled, and `method` what Knickpoint did differently, where another
+    installation of it measured the baseline.
     """
 
     __pydantic_config__ = _STRICT
@@ -190,6 +191,7 @@ class ComparisonResult:
     diagnostics: Annotated[tuple[DiagnosticResult, ...], MaxLen(500)] = ()
     defaults: Annotated[tuple[KnobValues, ...], MaxLen(MOST_DEFAULTS)] = ()
     code: Annotated[tuple[CodeDifference, ...], MaxLen(10)] = ()
+    method: Annotated[tuple[KnobValues, ...], MaxLen(100)] = ()
 
     @property
     def own_trials(self) -> tuple[TrialRecord, ...]:

@@ -52,6 +52,7 @@ from perf.local import durable
 from perf.local.paths import DataPaths
 from perf.local.plain_files import read_json
 from perf.model.errors import InputError, UsageError
+from perf.model.facts import METHOD, VERSION
 from perf.model.identity import named
 from perf.model.results import SIDES, TURNS, SideName, Taken, Trial, TrialStatus
 from perf.model.rules import Detection
@@ -232,7 +233,27 @@ def _conclude(
         remarks=_remarks(pairing),
         diagnostics=compare_diagnostics(taken),
         defaults=_compare_defaults(course),
+        method=_compare_methods(taken) if pairing.baseline.program else (),
     )
+
+
+def _compare_methods(taken: Sequence[Taken]) -> tuple[KnobValues, ...]:
+    """Return the digests and versions with which both sides were measured, where they differ."""
+    before, after = (
+        {
+            fact.name: fact.value
+            for one in taken
+            if one.side == side
+            for fact in one.trial.environment_before
+            if fact.name.startswith((METHOD, VERSION))
+        }
+        for side in SIDES
+    )
+    return tuple(
+        KnobValues(path=cut(name), before=cut(before.get(name, "")), after=cut(after.get(name, "")))
+        for name in sorted({*before, *after})
+        if before.get(name) != after.get(name)
+    )[:100]
 
 
 def _compare_defaults(course: ComparisonRun) -> tuple[KnobValues, ...]:

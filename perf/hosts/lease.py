@@ -167,6 +167,28 @@ def renew(testbed: Testbed, for_s: float) -> None:
         raise MeasureError("\n".join((*lost, kept)))
 
 
+@contextmanager
+def lend(testbed: Testbed, report: Report) -> Iterator[None]:
+    """Leave what this process holds of a testbed to a program that it starts, and take it again.
+
+    Raises:
+        Leased: somebody else took a host in between.
+        StepFailed: a host cannot be reached.
+
+    """
+    mine = _holdings(testbed)
+    for place, token in mine:
+        _ask(place, ask="release", token=token)
+    try:
+        yield
+    finally:
+        if mine:
+            purpose = "a comparison with another installation"
+            by = {"token": mine[0][1], "owner": name_owner(), "purpose": purpose}
+            places = [place for place, _ in mine]
+            _await(places, by | {"process": name_process()}, report, _WAIT_S, _POLL_S)
+
+
 def find_lost(testbed: Testbed) -> tuple[Reason, ...]:
     """Return a reason to doubt what was just measured for each host whose lease was lost meanwhile.
 

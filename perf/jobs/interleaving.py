@@ -19,6 +19,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from importlib.metadata import version
+from pathlib import Path
 from typing import TypeAlias
 
 from pydantic import AwareDatetime, TypeAdapter
@@ -28,6 +30,7 @@ from perf.history import bundle
 from perf.history.place import has_history
 from perf.history.store import open_history
 from perf.jobs.measuring import Fetched, Job
+from perf.jobs.other_knickpoint import ask_version, measure_by
 from perf.jobs.plans import contents, is_done, next_id, no_plan, read_plan
 from perf.local import durable
 from perf.local.paths import DataPaths
@@ -50,6 +53,8 @@ _TOGETHER = timedelta(minutes=30)
 """The two trials of a pair are no pair any more where an interruption parted them for longer."""
 PLANTED = "planted"
 """The kind of a remark that a trial was made to differ on purpose."""
+OTHER_KNICKPOINT = "other-knickpoint"
+"""The kind of a remark that another installation measured a trial."""
 MOST_NIGHTS = 8
 """Of the newest nights: each counts as a block, and what is older says less of how hosts are today."""
 FIRST_BLOCK = 1001
@@ -58,12 +63,16 @@ FIRST_BLOCK = 1001
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Side:
-    """One side of a comparison. `label` names it to people, for example "5.0.9 with slow-disk"."""
+    """One side of a comparison. `label` names it to people, for example "5.0.9 with slow-disk".
+
+    `program` is the one of another installation of Knickpoint that measures it; None is this one.
+    """
 
     label: str
     version: str
     deployment: Deployment
     remarks: tuple[Reason, ...] = ()
+    program: Path | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,6 +104,26 @@ def take_side(catalog: Catalog, suite: Suite, experiment: str, version: str, con
     chosen = replace(found, config=config) if config else found
     label = f"{version} with {config}" if config else version
     return Side(label=label, version=version, deployment=catalog.resolve(suite, chosen))
+
+
+def pair_methods(pairing: Pairing, program: Path) -> Pairing:
+    """Return a pairing whose baseline another installation of Knickpoint measures.
+
+    Raises:
+        UsageError: `program` is no Knickpoint that runs.
+
+    """
+    other, this = ask_version(program), f"knickpoint, version {version('knickpoint')}"
+    text = f"measured by another installation of Knickpoint: {program} ({other})"
+    before, after = pairing.baseline, pairing.candidate
+    baseline = replace(
+        before,
+        label=f"{before.label}, measured by {'another ' if other == this else ''}{other}",
+        program=program,
+        remarks=(*before.remarks, Reason(kind=OTHER_KNICKPOINT, text=text)),
+    )
+    candidate = replace(after, label=f"{after.label}, measured by {this}")
+    return replace(pairing, baseline=baseline, candidate=candidate)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -299,6 +328,8 @@ class ComparisonRun:
             artifact=fetched.artifact,
             remarks=side.remarks,
         )
+        if side.program is not None:
+            return measure_by(side.program, order, self.plan.suite, self.job)
         return self.job.measure(order)
 
 

@@ -21,6 +21,9 @@ MEMORY_KB = "memory_kb"
 METHOD = "method:"
 """How facts begin that are digests of what Knickpoint itself runs and writes when it measures."""
 
+VERSION = "version:"
+"""How facts begin that are versions of programs and libraries."""
+
 THERMAL_THROTTLE_COUNT = "thermal_throttle_count"
 
 TUNING, TUNING_UNAVAILABLE = "tuning", "tuning_unavailable"
