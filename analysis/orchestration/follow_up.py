@@ -8,6 +8,7 @@ import shlex
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from pathlib import Path
 from statistics import median
 from typing import TypeVar
 from zlib import crc32
@@ -35,18 +36,20 @@ from analysis.orchestration.bisecting import (
     releases_between,
     run_bisection,
 )
-from analysis.orchestration.comparing import Budget, read_results, run_comparison
+from analysis.orchestration.comparing import Budget, allow, read_results, run_comparison
 from analysis.orchestration.explaining import BLOCKS, explain, read_profile_comparisons
 from perf.config.catalog import find_experiment, find_experiment_of
+from perf.history.store import open_history
 from perf.jobs.feasible import planned_s
-from perf.jobs.interleaving import Pairing, fetch_sides, find_past_turns, take_side
+from perf.jobs.interleaving import Pairing, fetch_sides, find_past_turns, pair_methods, take_side
 from perf.jobs.measuring import Job
 from perf.jobs.night import find_new, read_nights
 from perf.model.design import Experiment, Suite
 from perf.model.errors import KnickpointError
+from perf.model.facts import METHOD
 from perf.model.identity import named
 from perf.model.nights import Night
-from perf.model.results import SIDES, TURNS, Named, Purpose, Release, Trial, TrialStatus
+from perf.model.results import SIDES, TURNS, Named, Purpose, Release, Trial, TrialHead, TrialStatus
 from perf.model.shown import format_duration
 
 Answer = TypeVar("Answer")
@@ -334,6 +337,73 @@ def bisect(suspects: Sequence[SuspectedChange], tonight: CurrentNight) -> Follow
     return done
 
 
+def compare_methods(
+    heads: Sequence[TrialHead], tonight: CurrentNight, program: Path | None
+) -> FollowedUp:
+    """Measure one release of each system by the Knickpoint before as well, if the method changed.
+
+    `heads` are all trials in order, `program` the executable of that installation; without it, what
+    would tell is listed.
+
+    Raises:
+        HistoryError: the history cannot be read.
+        InputError: the result of a comparison is not one.
+        UsageError: `program` is no Knickpoint that runs.
+
+    """
+    done, job, suite = FollowedUp(), tonight.job, tonight.suite
+    for trial, names in _find_other_methods(heads, tonight):
+        experiment = find_experiment(suite, trial.experiment)
+        version = trial.release.version
+        what = f"{experiment.name}: since the night before, {', '.join(names)} of Knickpoint changed"
+        sides = ("--baseline", version, "--candidate", version)
+        asked = ("--suite", suite.name, "--experiment", experiment.name, *sides)
+        command = shlex.join(
+            ("knickpoint", "compare", *asked, "--baseline-by", str(program or "PROGRAM"))
+        )
+        if program is None:
+            done.left_out.append(f"{what}; what that did to the numbers: {command}")
+            continue
+        side = take_side(job.catalog, suite, experiment.name, version)
+        alike = Pairing(purpose=Purpose.COMPARISON, suite=suite.name, baseline=side, candidate=side)
+        pairing, budget = pair_methods(alike, program), allow(job.catalog.detection)
+        measure = partial(run_comparison, job, pairing, budget, reproduce=command)
+        trial_s = tonight.trial_s(experiment)
+        result = done.attempt(what, command, budget.minutes * 60, trial_s, measure)
+        if result:
+            done.found.append(_describe_comparison(result))
+    return done
+
+
+def _find_other_methods(
+    heads: Sequence[TrialHead], tonight: CurrentNight
+) -> Iterator[tuple[Trial, list[str]]]:
+    """Yield a trial of each system that was measured otherwise than before, and what changed."""
+    seen: set[str] = set()
+    for trial in tonight.trials:
+        system = trial.release.system
+        if system in seen or trial.status is not TrialStatus.COMPLETED:
+            continue
+        before = [
+            head.id
+            for head in heads
+            if head.night != trial.night
+            and (head.purpose, head.status) == (Purpose.SCHEDULED, TrialStatus.COMPLETED)
+            and (head.experiment, head.release.version) == (trial.experiment, trial.release.version)
+        ][-1:]
+        if not before:
+            continue
+        seen.add(system)
+        with open_history(tonight.job.paths.history, read_only=True) as history:
+            (older,) = history.trials(before)
+        old, new = (
+            {one.name: one.value for one in each.environment_before if one.name.startswith(METHOD)}
+            for each in (older, trial)
+        )
+        if names := [name.removeprefix(METHOD) for name in new if old.get(name) != new[name]]:
+            yield trial, names
+
+
 def explain_regressions(suspects: Sequence[SuspectedChange], tonight: CurrentNight) -> FollowedUp:
     """Profile both sides of what regressed, while the suite's minutes last; each change once.
 
@@ -382,14 +452,12 @@ def _profiled_sides(one: ProfileComparison) -> tuple[str, str, str, Named]:
 def _choose_regressed(
     suspects: Sequence[SuspectedChange], tonight: CurrentNight
 ) -> Iterator[tuple[str, Experiment, str, str]]:
-    """Yield the name, the experiment and the two releases of what became worse."""
-    job, suite = tonight.job, tonight.suite
-    for purpose in (Purpose.COMPARISON, Purpose.CONFIRMATION):
-        for one in _read_finished(tonight, purpose):
-            if one.outcome is Outcome.REGRESSED and one.suite == suite.name:
-                experiment = find_experiment(suite, one.experiment)
-                yield one.id, experiment, one.baseline.version, one.candidate.version
-    records = read_bisections(job.paths)
+    """Yield the name, the experiment and the two releases of what became worse.
+
+    Where a bisection named a release, that one and the one before it stand for the ends.
+    """
+    job, suite, records = tonight.job, tonight.suite, read_bisections(tonight.job.paths)
+    changes, traced = [], set()
     for question in choose_traceable(suspects):
         is_worse = question.changes[0].outcome is Outcome.REGRESSED
         found = find_experiment_of(job.catalog, suite, question.key)
@@ -398,8 +466,16 @@ def _choose_regressed(
         name, first, last = name_incident(question.changes[0]), question.baseline, question.candidate
         for record in records:
             if record.culprit and traces(record, question, found.name):
+                traced.add((found.name, question.baseline.version, question.candidate.version))
                 name, first, last = record.id, record.culprit.predecessor, record.culprit.release
-        yield name, found, first.version, last.version
+        changes.append((name, found, first.version, last.version))
+    for purpose in (Purpose.COMPARISON, Purpose.CONFIRMATION):
+        for one in _read_finished(tonight, purpose):
+            ends = one.baseline.version, one.candidate.version
+            is_ours = one.suite == suite.name and not one.method
+            if one.outcome is Outcome.REGRESSED and is_ours and (one.experiment, *ends) not in traced:
+                yield one.id, find_experiment(suite, one.experiment), *ends
+    yield from changes
 
 
 def _has_gap(question: RemeasurementQuestion, known: Sequence[Release]) -> bool:

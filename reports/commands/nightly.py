@@ -15,6 +15,7 @@ from analysis.orchestration.follow_up import (
     CurrentNight,
     FollowedUp,
     bisect,
+    compare_methods,
     compare_releases,
     confirm,
     explain_regressions,
@@ -24,6 +25,7 @@ from perf.history.store import open_history, replace_damaged
 from perf.jobs.holding import hold
 from perf.jobs.measuring import FetchedAll, Job, ask_sources, describe, keep, open_job
 from perf.jobs.night import fetch_suite, finish_night, measure_night, read_nights, will_resume
+from perf.jobs.other_knickpoint import ask_version
 from perf.model.design import Suite
 from perf.model.errors import DamagedHistory
 from perf.model.results import Trial, TrialStatus
@@ -40,10 +42,18 @@ NOT_MEASURED = 3
 
 @click.command()
 @click.option("--suite", "suite_name", default="quickstart", show_default=True, help="Suite to run.")
+@click.option(
+    "--before",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False, resolve_path=True),
+    metavar="PROGRAM",
+    help="The knickpoint of the version before, to compare how both measure.",
+)
 @data_option
 @configs_option
 @site_url_option(SITE_URL_HELP)
-def nightly(suite_name: str, data: Path, configs: Path | None, site_url: str) -> None:
+def nightly(
+    suite_name: str, before: Path | None, data: Path, configs: Path | None, site_url: str
+) -> None:
     """Measure, append, judge and report: the whole job.
 
     Where the suite chooses releases by a rule, as `5.0: newest`, the sources under configs/sources/
@@ -62,6 +72,9 @@ def nightly(suite_name: str, data: Path, configs: Path | None, site_url: str) ->
     These are settings of the suite; without them it does none of it. Skipped follow-ups are listed with
     the command to run them.
 
+    Where Knickpoint itself measures otherwise than on the night before, the night says so; with
+    --before, one release of each system is measured interleaved by both versions.
+
     An interrupted night is resumed, also while it makes sure: trials that were finished are kept and
     not repeated. Once a night has been reported, the next run starts a new one.
 
@@ -71,6 +84,8 @@ def nightly(suite_name: str, data: Path, configs: Path | None, site_url: str) ->
     job = open_job(data, configs)
     paths, suite = job.paths, job.catalog.suite(suite_name)
     # What cannot be used must be known before an hour of measuring, not after it.
+    if before is not None:
+        ask_version(before)
     try:
         with open_history(paths.history):
             pass
@@ -87,7 +102,7 @@ def nightly(suite_name: str, data: Path, configs: Path | None, site_url: str) ->
     # From the first trial until all is reported: nobody else measures beside a report, which takes all
     # cores, nor takes a night that is just being reported for one to be resumed.
     with hold(paths, job.progress, [testbed], f"the nightly of suite {suite_name}"):
-        done = _measure(job, suite, fetched, bad)
+        done = _measure(job, suite, fetched, bad, before)
         judged = done.judged
         index = write_report(
             paths, job.catalog, datetime.now(UTC), judged=judged, summarizes=True, site_url=site_url
@@ -116,7 +131,9 @@ class _Night:
     follow_ups: tuple[tuple[str, FollowedUp], ...]
 
 
-def _measure(job: Job, suite: Suite, fetched: FetchedAll, bad: dict[str, None]) -> _Night:
+def _measure(
+    job: Job, suite: Suite, fetched: FetchedAll, bad: dict[str, None], before: Path | None
+) -> _Night:
     """Measure the night, compare its releases and follow up what it found.
 
     It is judged again only where something was measured since.
@@ -135,7 +152,11 @@ def _measure(job: Job, suite: Suite, fetched: FetchedAll, bad: dict[str, None]) 
     profiled = explain_regressions(judged.judgement.suspects, tonight)
     if profiled.has_measured:
         judged = _keep_and_judge(job, bad)
+    methods = compare_methods(judged.heads, tonight, before)
+    if methods.has_measured:
+        judged = _keep_and_judge(job, bad)
     follow_ups = (
+        ("Method", methods),
         ("Releases", releases),
         ("Side by side", again),
         ("Bisection", traced),

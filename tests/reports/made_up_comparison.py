@@ -261,6 +261,7 @@ EXPLAINED = made(
             of_servers("server_cpu", 62.0, 103.0, 11.0),
             *ALIKE,
         ),
+        method=(KnobValues(path="method:load", before="1f0a", after="<b>77c1</b>"),),
         code=(
             CodeDifference(
                 phase="steady",

@@ -3,7 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from analysis.comparing.results import ComparisonResult, KnobValues
 from analysis.detection.detection import ChangeState
+from analysis.detection.verdict import Outcome
 from analysis.judging.drift import WatchEvidence
 from analysis.judging.explanations import Explanation
 from analysis.judging.incidents import Cause, Incident
@@ -30,8 +32,9 @@ _WAYS = {
     "knickpoint": "Install Knickpoint {old} and {again}: the same release must then be as it was.",
     PRICE_PER_HOUR: "No trial shows it: a price moves what is counted per dollar, and nothing else.",
     PRICES_FROM: "No trial shows it: it says since when a price holds, and changes nothing by itself.",
-    METHOD: "Check out the Knickpoint that measured before and {again}: the same release must then be "
-    "as it was.",
+    METHOD: "Let the Knickpoint that measured before, and this one, measure {release} interleaved: "
+    "knickpoint compare --experiment {experiment} --baseline {release} --candidate {release} "
+    "--baseline-by PROGRAM",
     "kernel": "Boot the old kernel on the host and {again}, or do so on a host that still has it.",
     "version:java": "Install the old Java on the host and {again}.",
     _VERSION: "Install the old version where the load is offered, and {again}.",
@@ -56,17 +59,23 @@ class ExplanationRow:
 
 
 def explain_otherwise(
-    incident: Incident, experiment: str, settings: ChangedSettings = NO_SETTINGS
+    incident: Incident,
+    experiment: str,
+    settings: ChangedSettings = NO_SETTINGS,
+    comparisons: Sequence[ComparisonResult] = (),
 ) -> tuple[ExplanationRow, ...]:
     """List what else may have made a change: what changed with it, the testbed, chance.
 
-    `settings` are those that changed, by what they explain.
+    `settings` are those that changed, by what they explain. Among the `comparisons` may be some of an
+    old and a new method of measuring.
     """
     is_proven = _is_proven(incident)
     return (
         *(
             replace(
-                _view_recorded(one, incident, experiment, is_proven=is_proven),
+                _view_method(tried, one)
+                if not is_proven and (tried := _find_tried(comparisons, one, incident))
+                else _view_recorded(one, incident, experiment, is_proven=is_proven),
                 knobs=settings.get(one, ()),
             )
             for one in incident.explanations
@@ -101,6 +110,35 @@ def _view_recorded(
     )
 
 
+def _find_tried(
+    comparisons: Sequence[ComparisonResult], one: Explanation, incident: Incident
+) -> ComparisonResult | None:
+    """Return the newest comparison of the two methods of measuring of which this change is one."""
+    moved = KnobValues(path=one.name, before=one.before, after=one.after)
+    system = incident.lead.series.key.system
+    tried = (each for each in reversed(comparisons) if each.system == system)
+    return next((each for each in tried if moved in each.method), None)
+
+
+def _view_method(tried: ComparisonResult, one: Explanation) -> ExplanationRow:
+    """Put into words what a comparison of both methods says."""
+    standings = {
+        Outcome.UNCHANGED: _OUT,
+        Outcome.REGRESSED: _LIKELY,
+        Outcome.IMPROVED: _LIKELY,
+    }
+    return ExplanationRow(
+        name=one.name,
+        before=one.before or NOTHING,
+        after=one.after or NOTHING,
+        standing=standings.get(tried.outcome, _OPEN),
+        text=sentence(
+            f"both methods measured {tried.candidate.version} interleaved ({tried.id}): {tried.reason}"
+        ),
+        how="",
+    )
+
+
 def _how(one: Explanation, incident: Incident, experiment: str) -> str:
     """Describe how a recorded circumstance could be ruled out."""
     release = incident.lead.first_after.release.version
@@ -111,7 +149,9 @@ def _how(one: Explanation, incident: Incident, experiment: str) -> str:
         f"Set it back on the host and {again}; a sentinel measured before and after shows it as well."
     )
     ways = (way for name, way in _WAYS.items() if one.name.startswith(name))
-    return next(ways, otherwise).format(again=again, release=release, old=one.before or NOTHING)
+    return next(ways, otherwise).format(
+        again=again, release=release, experiment=experiment, old=one.before or NOTHING
+    )
 
 
 def _view_testbed(incident: Incident, *, is_proven: bool) -> ExplanationRow:

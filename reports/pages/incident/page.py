@@ -12,6 +12,7 @@ from analysis.bisecting.bisection import Culprit
 from analysis.bisecting.description import chances_of, rest_of
 from analysis.bisecting.record import BisectionRecord
 from analysis.bisecting.words import say_chance
+from analysis.comparing.results import ComparisonResult
 from analysis.detection.detection import ChangePoint
 from analysis.detection.series import Point, nights_of
 from analysis.judging.description import echo_words
@@ -111,6 +112,7 @@ def batches(context: SiteContext) -> Iterator[Batch]:
             context.caveats,
             suites=suites,
             bisections=context.bisections,
+            comparisons=context.comparisons,
             contents=contents,
             settings=context.settings,
             common=say_common_moves(incidents, incident),
@@ -141,6 +143,7 @@ def show_incident(
     *,
     suites: Mapping[str, str] = _NO_SUITES,
     bisections: Sequence[BisectionRecord] = (),
+    comparisons: Sequence[ComparisonResult] = (),
     contents: Contents = NOTHING_KNOWN,
     settings: ChangedSettings = NO_SETTINGS,
     common: str = "",
@@ -149,9 +152,9 @@ def show_incident(
     """Return what the page of an incident shows, by the names of its template.
 
     `judged` holds all series, `trials` all trials, `suites` one suite for each experiment,
-    `bisections` all that were begun, `contents` what the configuration holds now, `settings` those
-    that changed; `common` says that other databases moved, too, and `rules` what decides. Changes stand
-    beside their experiment and p-value.
+    `bisections` all that were begun, `comparisons` all that were made, `contents` what the
+    configuration holds now, `settings` those that changed; `common` says that other databases moved,
+    too, and `rules` what decides. Changes stand beside their experiment and p-value.
     `missing` says why there is nothing more to see side by side, or what would settle it; `settling` is
     the command that does. Both are empty where nothing is missing, as are the pages of the incidents
     `before` and `after` it, and the `profiled` sides; `explaining` is the command that profiles them.
@@ -179,7 +182,7 @@ def show_incident(
         "watched": {one.key: _say_watched(one, lead, judged) for one in incident.evidence},
         "still": still,
         "still_title": f"Canaries: {count_silent(still)}",
-        "explanations": explain_otherwise(incident, experiment, settings),
+        "explanations": explain_otherwise(incident, experiment, settings, comparisons),
         "attributed": _list_attributed(incident, settings),
         "timeline": describe_story(incident, own, origins),
         "triage": sentence(triage_words(incident.triage)) if incident.triage else "",

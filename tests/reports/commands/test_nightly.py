@@ -27,15 +27,16 @@ from perf.config import catalog
 from perf.config.catalog import load_catalog
 from perf.history import bundle
 from perf.history.store import History, open_history
-from perf.jobs import measuring
+from perf.jobs import interleaving, measuring
 from perf.jobs import night as night_job
 from perf.jobs.interleaving import RESULT
 from perf.jobs.night import read_nights
 from perf.local.paths import DataPaths
 from perf.local.progress import Progress
 from perf.model.errors import DamagedHistory, HostUnfit, InputError, ReleaseError, UsageError
+from perf.model.facts import METHOD
 from perf.model.identity import named
-from perf.model.results import Purpose, Sample, Trial, TrialId, TrialStatus
+from perf.model.results import Fact, Purpose, Sample, Trial, TrialId, TrialStatus
 from perf.releases import artifacts as releases
 from perf.systems.contract import System
 from perf.systems.fake.system import Fake
@@ -67,6 +68,7 @@ class Lab:
     make_trial: Callable[..., Trial]
     by_night: dict[str, float] = field(default_factory=lambda: {"1.0.0": 1000.0, "1.0.2": 800.0})
     in_turns: dict[str, float] = field(default_factory=dict)
+    method: str = "earlier"
     broken: str = ""
     fails_at: int | None = None
     error: type[BaseException] = KeyboardInterrupt
@@ -76,9 +78,9 @@ class Lab:
     def configure(self, extra: str) -> None:
         (self.configs / "suites" / "night.yaml").write_text(SUITE.format(extra=extra))
 
-    def run(self) -> Result:
+    def run(self, *more: str) -> Result:
         options = ["--suite", "night", "--data", str(self.paths.data), "--configs", str(self.configs)]
-        return CliRunner().invoke(nightly, options)
+        return CliRunner().invoke(nightly, [*options, *more])
 
     def seal(self, order: Order, started_at: datetime) -> Trial:
         levels = self.by_night if order.night else self.in_turns or self.by_night
@@ -100,6 +102,7 @@ class Lab:
             started_at=started_at,
             finished_at=started_at + timedelta(minutes=1),
             status=TrialStatus.FAILED if self._is_broken(order) else TrialStatus.COMPLETED,
+            environment_before=(Fact(host="", name=f"{METHOD}load", value=self.method),),
             samples=(
                 Sample(
                     phase="saturation",
@@ -191,6 +194,47 @@ def test_what_became_worse_is_profiled_once(lab: Lab) -> None:
     assert not {one.id for one in result.trials} & set(found.trials)
     lab.run()
     assert read_profile_comparisons(lab.paths) == (found,)
+
+
+def test_a_night_that_measures_otherwise_compares_both_methods_once(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    lab.configure("")
+    lab.by_night["1.0.2"] = 1000.0
+    lab.method = "later"
+    program = tmp_path / "knickpoint-before"
+    program.write_text("")
+
+    def measure_by(_: object, order: Order, *__: object) -> Trial:
+        lab.method = "earlier"
+        try:
+            return lab.run_trial(order, Fake(), lab.paths, Progress())
+        finally:
+            lab.method = "later"
+
+    monkeypatch.setattr(interleaving, "measure_by", measure_by)
+    for module in (interleaving, nightly_command):
+        monkeypatch.setattr(module, "ask_version", lambda _: "knickpoint, version 0.0.9")
+    reported = lab.run("--before", str(program))
+    assert reported.exit_code == 0, reported.output
+    (result,) = read_results(lab.paths)
+    assert (result.baseline.version, result.candidate.version) == ("1.0.0", "1.0.0")
+    assert [(one.path, one.before, one.after) for one in result.method] == [
+        (f"{METHOD}load", "earlier", "later")
+    ]
+    assert f"({len(result.trials)} interleaved trials" in reported.stdout
+    assert lab.run("--before", str(program)).exit_code == 0
+    assert read_results(lab.paths) == (result,)
+
+
+@pytest.mark.slow
+def test_a_night_that_measures_otherwise_names_the_command_that_compares_both(lab: Lab) -> None:
+    lab.configure("")
+    lab.by_night["1.0.2"] = 1000.0
+    lab.method = "later"
+    asked = "--suite night --experiment blink --baseline 1.0.0 --candidate 1.0.0 --baseline-by PROGRAM"
+    assert f"knickpoint compare {asked}" in lab.run().stdout
+    assert "knickpoint compare" not in lab.run().stdout
 
 
 @pytest.mark.slow

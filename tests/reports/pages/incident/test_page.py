@@ -6,17 +6,21 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from made_up_comparison import REGRESSED_RESULT
 from made_up_profiles import PROFILED
 
+from analysis.comparing.results import KnobValues
 from analysis.detection.alerts import Alert
 from analysis.detection.detection import ChangeState
 from analysis.detection.series import Points
+from analysis.detection.verdict import Outcome
 from analysis.judging.drift import WatchEvidence, WatchState
 from analysis.judging.explanations import Explanation
 from analysis.judging.incidents import Cause, Incident
 from analysis.judging.remeasurement import Reply, SeriesAnswer
 from analysis.orchestration.setting_words import NO_SETTINGS, ChangedSettings, Settings, find_changed
-from reports.pages.incident.explaining import ExplanationRow
+from perf.model.facts import METHOD
+from reports.pages.incident.explaining import ExplanationRow, explain_otherwise
 from reports.pages.incident.page import batches, draw_change, show_incident
 from reports.site.rendering import render
 from reports.wording.advice import say_question
@@ -109,6 +113,31 @@ def test_profiles_of_both_sides_stand_with_what_they_say(demo: Any, incident: In
     assert f'href="../{profile_page(profiled.id)}"' in html
     assert "in CommitLog.sync (steady)" in html
     assert profile_page(other.id) not in html
+
+
+def test_a_change_of_method_is_judged_by_the_trials_of_both_methods(incident: Incident) -> None:
+    changed = Explanation(name=f"{METHOD}load", before="earlier", after="later")
+    asked = replace(incident, explanations=(changed,), replies=())
+    system = incident.lead.series.key.system
+    tried = replace(
+        REGRESSED_RESULT,
+        system=system,
+        method=(KnobValues(path=changed.name, before="earlier", after="later"),),
+    )
+    (row, *_) = explain_otherwise(asked, EXPERIMENT)
+    assert "--baseline-by PROGRAM" in row.how
+    for outcome, word in (
+        (Outcome.UNCHANGED, "Ruled out"),
+        (Outcome.REGRESSED, "Speaks for it"),
+        (Outcome.UNDECIDED, "Not ruled out"),
+    ):
+        known = (replace(tried, outcome=outcome), replace(tried, system="another"))
+        (row, *_) = explain_otherwise(asked, EXPERIMENT, comparisons=known)
+        assert (row.standing.word, row.how) == (word, "")
+        assert tried.id in row.text
+    other = replace(tried, method=(replace(tried.method[0], after="much later"),))
+    (row, *_) = explain_otherwise(asked, EXPERIMENT, comparisons=(other,))
+    assert "--baseline-by PROGRAM" in row.how
 
 
 def test_a_long_series_is_cut_to_what_lies_around_the_change(incident: Incident) -> None:
