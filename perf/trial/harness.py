@@ -56,6 +56,7 @@ from perf.trial.preflight import (
     freshen_disks,
 )
 from perf.trial.profiling import PROFILED, Profiler
+from perf.trial.seconds import sample_seconds
 from perf.trial.servers import NodeDied, Servers, find_error
 
 
@@ -141,10 +142,11 @@ def run_trial(order: Order, system: System, paths: DataPaths, progress: Progress
         with servers.naming_the_dead():
             servers.verify_version()
             draft.before += servers.prove_pinning()
-            for found in measure(servers, deployment, profiler):
-                draft.findings += found
-                draft.remarks += found.remarks
-            draft.remarks += profiler.keep(staged)
+            with sample_seconds(cluster, staged) as unsampled:
+                for found in measure(servers, deployment, profiler):
+                    draft.findings += found
+                    draft.remarks += found.remarks
+            draft.remarks += (*unsampled, *profiler.keep(staged))
             draft.doubt(judge(draft.findings, deployment))
             if draft.status is TrialStatus.COMPLETED:
                 draft.doubt(servers.find_change())
