@@ -27,7 +27,7 @@ from perf.model.results import TrialStatus
 HARDLY_ANYTHING = 0.5
 """An interval that leaves half as much again open says nothing that helps anybody."""
 _MOST_SHOWN = 4
-"""Trials that were not used; the rest is on the page."""
+"""Trials that were not used, lines of logs; the rest is on the page."""
 
 
 def describe_comparison(result: ComparisonResult) -> Iterator[str]:
@@ -37,6 +37,9 @@ def describe_comparison(result: ComparisonResult) -> Iterator[str]:
     yield f"  {result.ended}"
     for one in result.measures:
         yield f"  {_describe_measure(one)}"
+    for line in (result.logs or ())[:_MOST_SHOWN]:
+        counts = (words.counted(high, "time", "times") for _, high in (line.before, line.after))
+        yield f"  Logged at most {' → '.join(counts)} a trial: {line.level}: {line.text}"
     for each in result.method:
         yield f"  Measured otherwise: {each.path} {each.before or 'none'} → {each.after or 'none'}"
     unused = [trial for trial in result.trials if trial.status is not TrialStatus.COMPLETED]

@@ -40,6 +40,9 @@ CostKind: TypeAlias = Literal["cpu", "alloc"]
 """CPU time, or what was allocated: `analysis.comparing.profiles.KINDS` has the units."""
 
 
+LogLevel: TypeAlias = Literal["error", "warning"]
+
+
 def _check_effect(effect: Effect | None) -> Effect | None:
     if effect is not None:
         parts = (effect.relative_change, effect.low, effect.high, effect.confidence)
@@ -144,6 +147,17 @@ class CodeDifference:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LogDifference:
+    """A line that the servers of one side log much more often: the fewest and the most of a trial."""
+
+    __pydantic_config__ = _STRICT
+    level: LogLevel
+    text: _Line
+    before: tuple[_Count, _Count]
+    after: tuple[_Count, _Count]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class KnobValues:
     """One setting that differs between two sides, with both values as JSON; empty where absent.
 
@@ -165,7 +179,8 @@ class ComparisonResult:
     `diagnostics` are those that moved most first, `defaults` what both artifacts set in files of their
     own, and differently; older files have neither. `code` has what moved most of each kind of cost,
     where both sides were profiled, and `method` what Knickpoint did differently, where another
-    installation of it measured the baseline.
+    installation of it measured the baseline. `logs` are warnings and errors that part the sides; None
+    of too few trials to say.
     """
 
     __pydantic_config__ = _STRICT
@@ -192,6 +207,7 @@ class ComparisonResult:
     defaults: Annotated[tuple[KnobValues, ...], MaxLen(MOST_DEFAULTS)] = ()
     code: Annotated[tuple[CodeDifference, ...], MaxLen(10)] = ()
     method: Annotated[tuple[KnobValues, ...], MaxLen(100)] = ()
+    logs: Annotated[tuple[LogDifference, ...], MaxLen(20)] | None = None
 
     @property
     def own_trials(self) -> tuple[TrialRecord, ...]:

@@ -4,6 +4,7 @@ An edge: it measures through `perf.jobs.interleaving` and keeps the result besid
 judged is pure: `turns`, `paired` and `sequential`.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -13,12 +14,14 @@ from typing import TypeVar
 from analysis.comparing.blocks import Measure
 from analysis.comparing.description import describe_looks
 from analysis.comparing.diagnostics import compare_diagnostics
+from analysis.comparing.logs import Lines, compare_logs, count_lines
 from analysis.comparing.results import (
     LONGEST,
     MOST_BYTES,
     MOST_DEFAULTS,
     ComparisonResult,
     KnobValues,
+    LogDifference,
     SideRecord,
     TrialRecord,
     read_result,
@@ -36,6 +39,7 @@ from analysis.comparing.turns import (
 )
 from analysis.detection import words
 from analysis.detection.verdict import Outcome
+from perf.history.bundle import LOGS
 from perf.jobs.feasible import planned_s
 from perf.jobs.holding import hold
 from perf.jobs.interleaving import (
@@ -63,6 +67,8 @@ from perf.workloads.stages import ladder_phases
 T = TypeVar("T")
 _HOPELESS = 2
 """Trials of one side that failed, before one completed: a third would fail as well."""
+_MOST_LOGGED = 16 * 1024**2
+"""Characters that are read of one log."""
 _BARREN = 2
 """Blocks without one completed trial of a side: hosts that are unfit for so long stay so."""
 
@@ -234,7 +240,26 @@ def _conclude(
         diagnostics=compare_diagnostics(taken),
         defaults=_compare_defaults(course),
         method=_compare_methods(taken) if pairing.baseline.program else (),
+        logs=_compare_logs(course.job.paths, taken),
     )
+
+
+def _compare_logs(paths: DataPaths, taken: Sequence[Taken]) -> tuple[LogDifference, ...] | None:
+    """Return what servers logged on one side only; trials whose bundles are gone have no say."""
+    trials: dict[SideName, list[Lines]] = {side: [] for side in SIDES}
+    for one in taken:
+        logs = sorted((paths.trials / one.trial.id / LOGS).glob("*.log"))
+        if one.trial.status is TrialStatus.COMPLETED and logs:
+            trials[one.side].append(sum(map(_count_log, logs), Counter()))
+    return compare_logs(trials)
+
+
+def _count_log(path: Path) -> Lines:
+    try:
+        with path.open(encoding="utf-8", errors="replace") as file:
+            return count_lines(file.read(_MOST_LOGGED).splitlines())
+    except OSError:
+        return Counter()
 
 
 def _compare_methods(taken: Sequence[Taken]) -> tuple[KnobValues, ...]:

@@ -17,6 +17,7 @@ from analysis.comparing.results import (
     DiagnosticResult,
     ExperimentChange,
     KnobValues,
+    LogDifference,
     MeasureResult,
     Revision,
     SideRecord,
@@ -260,6 +261,11 @@ EXPLAINED = made(
             of_servers("storage_written", 1180.0, 2478.0, 90.0),
             of_servers("server_cpu", 62.0, 103.0, 11.0),
             *ALIKE,
+        ),
+        logs=(
+            LogDifference(
+                level="warning", text="<i>Slow</i> sync: # ms", before=(0, 0), after=(3, 1200)
+            ),
         ),
         method=(KnobValues(path="method:load", before="1f0a", after="<b>77c1</b>"),),
         code=(

@@ -19,8 +19,7 @@
   };
 
   // Iterations are laid behind each other; those of both sides begin at the same place.
-  const courseRows = (sides) => {
-    if (sides.every(({ one }) => one.course.length < LEAST_SECONDS)) return [];
+  const placeIterations = (sides) => {
     const lengths = new Map();
     for (const { one } of sides) {
       for (const [iteration, at] of one.course) {
@@ -33,6 +32,12 @@
       begins.set(iteration, begin);
       begin += lengths.get(iteration) + 1;
     }
+    return begins;
+  };
+
+  const courseRows = (sides) => {
+    if (sides.every(({ one }) => one.course.length < LEAST_SECONDS)) return [];
+    const begins = placeIterations(sides);
     return sides.flatMap(({ side, name, one }) => {
       let run = 0;
       return one.course.map(([iteration, at, rate, p50, p99, max], place) => {
@@ -231,7 +236,7 @@
     }
   };
 
-  kp.spectra = { show, spectrumRows, courseRows };
+  kp.spectra = { show, spectrumRows, courseRows, placeIterations };
 
   // On the page of a release both sides are known; what is far down waits until it comes near, the page has
   // nothing else to do, or it goes to paper.

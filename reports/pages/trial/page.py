@@ -20,10 +20,11 @@ from analysis.judging.judgement import JudgedSeries
 from perf.history.distributions import Recording
 from perf.model.nights import Night
 from perf.model.results import Trial, TrialHead, TrialId, TrialStatus
+from perf.trial.seconds import read_seconds
 from reports.pages.reproduction.ratios import Reproduction, find_reproductions
 from reports.pages.trial.differences import compare_facts, find_previous, list_differences
 from reports.pages.trial.phases import find_phases, sum_measured
-from reports.pages.trial.spectrum import draw_course, draw_spectrum
+from reports.pages.trial.spectrum import draw_course, draw_servers, draw_spectrum
 from reports.pages.trial.steps import draw_steps, view_steps
 from reports.pages.trial.times import KINDS, describe_curves
 from reports.pages.trial.validity import apply_rules
@@ -204,7 +205,13 @@ def batches(context: SiteContext, with_curves: int = WITH_CURVES) -> Iterator[Ba
         newest=find_newest(context.heads, with_curves),
         beginnings=find_beginnings(context.judgement.incidents),
     )
-    charts = {"spectrum": draw_spectrum(), "p99": draw_course("p99"), "rate": draw_course("rate")}
+    charts = {
+        "spectrum": draw_spectrum(),
+        "p99": draw_course("p99"),
+        "rate": draw_course("rate"),
+        "cores": draw_servers("cores", "cores of each server"),
+        "written": draw_servers("written", "MB/s written"),
+    }
     yield batch_of(to_script(_CHARTS, charts))
     heads = iter(context.heads.values())
     while some := tuple(islice(heads, _AT_ONCE)):
@@ -269,7 +276,9 @@ def _decode(context: SiteContext, trials: Iterable[Trial]) -> Iterator[tuple[Tri
         found: defaultdict[TrialId, list[Recording]] = defaultdict(list)
         for recording in context.archive.recordings([trial.id for trial in some], *KINDS):
             found[recording.trial].append(recording)
-        yield from ((trial.id, describe_curves(trial, found[trial.id])) for trial in some)
+        for trial in some:
+            seconds = read_seconds(context.bundles / trial.id) if context.bundles else ()
+            yield trial.id, describe_curves(trial, found[trial.id], seconds)
 
 
 def render_trial(

@@ -47,19 +47,35 @@ def draw_spectrum() -> Spec:
     return _overlay("Response time by percentile", _HEIGHT, {"x": x, "y": _times("ms")}, tooltip)
 
 
+_SECONDS = {
+    "field": "at",
+    "type": "quantitative",
+    "title": "seconds measured; a gap is between two iterations",
+    "scale": {"nice": False, "padding": 12},
+    "axis": {"tickCount": 8, "grid": False},
+}
+
+
+def draw_servers(field: str, title: str) -> Spec:
+    """Draw what each server process did second by second, from zero on.
+
+    Rows have at (seconds of measuring since the first), iteration, run (of one server without a gap),
+    server, cores, written and read (MB/s) and memory (MB).
+    """
+    y = {"field": field, "type": "quantitative", "title": title, "axis": {"tickCount": 4}}
+    tooltip = [
+        *(("server", "Server"), ("iteration", "Iteration"), ("at", "Second"), ("cores", "Cores")),
+        *(("written", "MB/s written"), ("read", "MB/s read"), ("memory", "MB of memory")),
+    ]
+    return _overlay(f"{title} of each second", _LOW, {"x": _SECONDS, "y": y}, tooltip)
+
+
 def draw_course(field: str) -> Spec:
     """Draw one figure second by second: p99 (ms, logarithmic) or rate (ops/s).
 
     Rows have at (seconds of measuring since the first), iteration, run (without a gap), p50, p99, max
     and rate.
     """
-    x = {
-        "field": "at",
-        "type": "quantitative",
-        "title": "seconds measured; a gap is between two iterations",
-        "scale": {"nice": False, "padding": 12},
-        "axis": {"tickCount": 8, "grid": False},
-    }
     tooltip = [
         *(("iteration", "Iteration"), ("at", "Second"), ("rate", "Operations per second")),
         *(("p50", "p50 (ms)"), ("p99", "p99 (ms)"), ("max", "Slowest (ms)")),
@@ -72,7 +88,7 @@ def draw_course(field: str) -> Spec:
         "axis": {"tickCount": 4},
     }
     y = rate if field == "rate" else _times(field)
-    return _overlay(f"{field} of each second", _LOW, {"x": x, "y": y}, tooltip)
+    return _overlay(f"{field} of each second", _LOW, {"x": _SECONDS, "y": y}, tooltip)
 
 
 def _times(field: str) -> Mapping[str, object]:

@@ -3,30 +3,39 @@
 One script per trial, which never changes: pages load those that they show.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from perf.history.distributions import Recording, distribute
 from perf.history.observed import ALWAYS_NEW
 from perf.model.metrics import CANARY_PHASES
-from perf.model.results import Trial
+from perf.model.results import Interval, Trial
+from perf.trial.seconds import ServerSecond
 from reports.pages.trial.values import is_diagnostic
 from reports.wording.wording import heading, metric_words, number, phase_words, unit_words
 
 KINDS = ("response_time", "duration")
 """The kinds of histogram that are shown: the second is what other programs measured."""
 _US_PER_MS = 1000
+_MB = 1_000_000
 _OF_CANARIES = "p50"
 _KEPT_DIGITS = 6
 
 
-def describe_curves(trial: Trial, recordings: Iterable[Recording]) -> dict[str, Any]:
+def describe_curves(
+    trial: Trial, recordings: Iterable[Recording], seconds: Sequence[ServerSecond] = ()
+) -> dict[str, Any]:
     """Return all that is shown of a trial beside another one; times in ms, rates in ops/s.
 
-    A level is [percentile, ms]; a second is [iteration, start in s, ops/s, p50 ms, p99 ms, max ms].
+    A level is [percentile, ms]; a second is [iteration, start in s, ops/s, p50 ms, p99 ms, max ms]. One
+    of a server is [iteration, start in s, name, cores, MB/s written, MB/s read, MB of memory].
     """
     return {
-        "times": [_describe_recording(one) for one in recordings],
+        "times": [
+            _describe_recording(one) | {"servers": list(_describe_servers(one, seconds))}
+            for one in recordings
+        ],
         "diagnostics": list(_describe_diagnostics(trial)),
         "facts": [
             [fact.host, fact.name, fact.value]
@@ -63,6 +72,30 @@ def _describe_recording(recording: Recording) -> dict[str, Any]:
             for second in found.course
         ],
     }
+
+
+def _describe_servers(
+    recording: Recording, seconds: Sequence[ServerSecond]
+) -> Iterator[Sequence[object]]:
+    """Yield what servers did while an operation was measured, by iteration and time in it."""
+    iterations: defaultdict[int, list[Interval]] = defaultdict(list)
+    for one in recording.intervals:
+        iterations[one.iteration].append(one)
+    for iteration, intervals in sorted(iterations.items()):
+        begin_s = min(one.start_s for one in intervals)
+        end_s = max(one.start_s + one.length_s for one in intervals)
+        for second in seconds:
+            # One that began before the iteration, or ended after it, is of other work, too.
+            if begin_s <= second.start_s and second.end_s <= end_s:
+                yield (
+                    iteration,
+                    round(second.start_s - begin_s, 1),
+                    second.node,
+                    round(second.cores, 3),
+                    round(second.written_per_s / _MB, 3),
+                    round(second.read_per_s / _MB, 3),
+                    round(second.memory_bytes / _MB),
+                )
 
 
 def _describe_diagnostics(trial: Trial) -> Iterator[Sequence[str]]:

@@ -8,7 +8,41 @@
   const choice = section.querySelector("select");
 
   // Beside the trial stands the one before it: a curve alone says little.
-  const draw = ([charts, { times }, before]) => {
+  // Of this trial alone: two trials of several servers over each other would show neither.
+  const serverRows = ({ servers = [] }, begins) => {
+    const last = new Map();
+    let run = 0;
+    return servers.map(([iteration, at, server, cores, written, read, memory]) => {
+      const [lastIteration, lastAt, lastRun] = last.get(server) ?? [];
+      const isJoined = iteration === lastIteration && at - lastAt < 2;
+      if (!isJoined) run += 1;
+      last.set(server, [iteration, at, isJoined ? lastRun : run]);
+      return { side: "B", server, iteration, run: last.get(server)[2], at: begins.get(iteration) + at, cores, written, read, memory };
+    });
+  };
+
+  // One cursor for all charts by the second: what servers did while the rate fell is above each other.
+  const shareCursor = (drawn) => {
+    const charts = drawn.filter((one) => one?.view).map(({ view }) => {
+      const host = view.container().closest(".chart");
+      const line = host.querySelector(".cursor") ?? kp.element("div", { className: "cursor", hidden: true });
+      host.append(line);
+      return { view, host, line };
+    });
+    for (const { view, host } of charts) {
+      host.onpointermove = ({ clientX }) => {
+        const second = view.scale("x").invert(clientX - host.getBoundingClientRect().left - view.origin()[0]);
+        for (const other of charts) {
+          const x = other.view.scale("x")(second);
+          other.line.hidden = !(x >= 0 && x <= other.view.width());
+          other.line.style.left = `${other.view.origin()[0] + x}px`;
+        }
+      };
+      host.onpointerleave = () => charts.forEach(({ line }) => (line.hidden = true));
+    }
+  };
+
+  const draw = async ([charts, { times }, before]) => {
     const isChosen = ({ title }) => title === choice.value;
     const [chosen, other] = [times.find(isChosen), before?.times.find(isChosen)];
     const sides = [
@@ -17,6 +51,8 @@
     ].filter(({ one }) => one && !one.problem && !chosen.problem);
     const rows = { spectrum: sides.flatMap(({ side, name, one }) => kp.spectra.spectrumRows(side, name, one)), p99: kp.spectra.courseRows(sides) };
     rows.rate = rows.p99;
+    rows.cores = rows.written = rows.p99.length ? serverRows(chosen, kp.spectra.placeIterations(sides)) : [];
+    const bySecond = [];
     const noCourse = chosen.course?.length ? "" : "The history keeps one histogram for each iteration of it: no course by the second.";
     section.querySelector("[role=status]").textContent = chosen.problem || (rows.p99.length ? "" : noCourse);
     for (const [name, spec] of Object.entries(charts)) {
@@ -24,8 +60,11 @@
       chart.closest("figure").hidden = !rows[name].length;
       // A side without rows has no layer either.
       const layer = spec.layer.filter(({ transform: [{ filter }] }) => rows[name].some(({ side }) => side === filter.equal));
-      if (layer.length) kp.draw(chart, { ...spec, layer, data: { values: rows[name] } });
+      if (!layer.length) continue;
+      const drawing = kp.draw(chart, { ...spec, layer, data: { values: rows[name] } });
+      if (name !== "spectrum") bySecond.push(drawing);
     }
+    shareCursor(await Promise.all(bySecond));
   };
 
   const start = async () => {

@@ -222,6 +222,16 @@ def servers_of(result: ComparisonResult) -> tuple[list[str], list[str]]:
     return row.findall(sure), row.findall(rest)
 
 
+def test_logs_and_methods_that_part_the_sides_are_listed_as_text() -> None:
+    html = page_of(EXPLAINED.comparisons[0])
+    assert "&lt;i&gt;Slow&lt;/i&gt; sync: # ms" in html
+    assert "3 to 1,200" in html
+    assert "&lt;b&gt;77c1&lt;/b&gt;" in html
+    # Too few trials have no say; enough of them may have nothing.
+    assert 'id="logs"' not in page_of(REGRESSED_RESULT)
+    assert "No warning and no error" in page_of(replace(REGRESSED_RESULT, logs=()))
+
+
 def test_what_servers_did_differently_stands_before_what_they_did_alike() -> None:
     sure, rest = servers_of(EXPLAINED.comparisons[0])
     assert sure == [
