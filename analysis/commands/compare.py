@@ -110,7 +110,10 @@ def compare(
         pairing,
         allow(settings, trials, minutes),
         trusted=_read_measures(measures, before.deployment.workload, settings),
-        reproduce=spell_command(click.get_current_context()),
+        # A page shows it, and no path of this machine.
+        reproduce=spell_command(
+            click.get_current_context(), **({"program": "PROGRAM"} if program else {})
+        ),
     )
     # Said and written first: a history that cannot take the trials must not cost the verdict.
     for line in describe_comparison(result):

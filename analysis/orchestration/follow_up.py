@@ -358,9 +358,7 @@ def compare_methods(
         what = f"{experiment.name}: since the night before, {', '.join(names)} of Knickpoint changed"
         sides = ("--baseline", version, "--candidate", version)
         asked = ("--suite", suite.name, "--experiment", experiment.name, *sides)
-        command = shlex.join(
-            ("knickpoint", "compare", *asked, "--baseline-by", str(program or "PROGRAM"))
-        )
+        command = shlex.join(("knickpoint", "compare", *asked, "--baseline-by", "PROGRAM"))
         if program is None:
             done.left_out.append(f"{what}; what that did to the numbers: {command}")
             continue

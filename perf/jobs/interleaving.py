@@ -13,6 +13,7 @@ else equal by hash, on the same hosts is a block of one trial each, or half of t
 once. Only completed trials count, and only those whose remarks are those of the side.
 """
 
+import hashlib
 import random
 import re
 from collections import defaultdict
@@ -114,7 +115,9 @@ def pair_methods(pairing: Pairing, program: Path) -> Pairing:
 
     """
     other, this = ask_version(program), f"knickpoint, version {version('knickpoint')}"
-    text = f"measured by another installation of Knickpoint: {program} ({other})"
+    # No path of this machine is kept; two installations of one version are two questions all the same.
+    which = hashlib.sha256(str(program).encode()).hexdigest()[:6]
+    text = f"measured by another installation of Knickpoint: {other} ({which})"
     before, after = pairing.baseline, pairing.candidate
     baseline = replace(
         before,

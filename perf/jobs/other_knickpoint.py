@@ -7,8 +7,10 @@ method did. The other program has a data directory of its own, from which the bu
 import os
 import shutil
 import subprocess
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from signal import SIGTERM
 
 from perf.history import bundle
 from perf.hosts import lease
@@ -73,20 +75,26 @@ def measure_by(program: Path, order: Order, suite: str, job: Job) -> Trial:
         asked = ("--suite", suite, "--experiment", experiment, "--release", version)
         places = ("--data", str(home.data.absolute()), "--configs", str(job.catalog.root.absolute()))
         with lease.lend(order.deployment.testbed, job.progress.report):
-            done = subprocess.run(  # noqa: S603  no shell; the user names it
-                tie([str(program), "measure", *asked, *places]),
-                stdout=subprocess.DEVNULL,
-                check=False,
-                env=_environment(),
-            )
-        if done.returncode not in _ENDED_WELL or not bundle.find(home):
+            code = _run([str(program), "measure", *asked, *places])
+        if code not in _ENDED_WELL or not bundle.find(home):
             raise MeasureError(
-                f"{program} measured no trial of {experiment} at {version} (exit code"
-                f" {done.returncode}); what it printed stands above. Finished trials are kept; the same"
-                " command resumes here"
+                f"{program} measured no trial of {experiment} at {version} (exit code {code}); what it"
+                " printed stands above. Finished trials are kept; the same command resumes here"
             )
     (found,) = bundle.find(home)
     return _take_over(found, order, job.paths, program)
+
+
+def _run(command: Sequence[str]) -> int:
+    """Run a command that is asked to end when this process ends; return its exit code."""
+    child = subprocess.Popen(  # noqa: S603  no shell; the user names it
+        tie(command, SIGTERM), stdout=subprocess.DEVNULL, env=_environment()
+    )
+    try:
+        return child.wait()
+    except KeyboardInterrupt:
+        child.wait()  # the terminal interrupted it, too, and it stops its servers
+        raise
 
 
 def _take_over(found: Path, order: Order, paths: DataPaths, program: Path) -> Trial:
