@@ -114,18 +114,18 @@ def pair_methods(pairing: Pairing, program: Path) -> Pairing:
         UsageError: `program` is no Knickpoint that runs.
 
     """
-    other, this = ask_version(program), f"knickpoint, version {version('knickpoint')}"
+    other, this = ask_version(program), version("knickpoint")
     # No path of this machine is kept; two installations of one version are two questions all the same.
     which = hashlib.sha256(str(program).encode()).hexdigest()[:6]
-    text = f"measured by another installation of Knickpoint: {other} ({which})"
+    text = f"measured by another installation of Knickpoint, {other} ({which})"
     before, after = pairing.baseline, pairing.candidate
     baseline = replace(
         before,
-        label=f"{before.label}, measured by {'another ' if other == this else ''}{other}",
+        label=f"{before.label} (Knickpoint {other} before)",
         program=program,
         remarks=(*before.remarks, Reason(kind=OTHER_KNICKPOINT, text=text)),
     )
-    candidate = replace(after, label=f"{after.label}, measured by {this}")
+    candidate = replace(after, label=f"{after.label} (Knickpoint {this} now)")
     return replace(pairing, baseline=baseline, candidate=candidate)
 
 

@@ -31,7 +31,7 @@ _OWN_FILES = (bundle.TRIAL, bundle.INTERVALS, bundle.MANIFEST)
 
 
 def ask_version(program: Path) -> str:
-    """Return what a program of Knickpoint calls itself: "knickpoint, version 1.2".
+    """Return the version of a program of Knickpoint.
 
     Raises:
         UsageError: it cannot be run, or is no Knickpoint.
@@ -55,7 +55,7 @@ def ask_version(program: Path) -> str:
             f"{program} is no knickpoint that runs: {why[0]}; give the program of another installation,"
             " for example /opt/knickpoint-before/bin/knickpoint"
         )
-    return name
+    return name.rpartition(" ")[2]
 
 
 def measure_by(program: Path, order: Order, suite: str, job: Job) -> Trial:

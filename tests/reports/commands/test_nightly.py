@@ -214,7 +214,7 @@ def test_a_night_that_measures_otherwise_compares_both_methods_once(
 
     monkeypatch.setattr(interleaving, "measure_by", measure_by)
     for module in (interleaving, nightly_command):
-        monkeypatch.setattr(module, "ask_version", lambda _: "knickpoint, version 0.0.9")
+        monkeypatch.setattr(module, "ask_version", lambda _: "0.0.9")
     reported = lab.run("--before", str(program))
     assert reported.exit_code == 0, reported.output
     (result,) = read_results(lab.paths)
