@@ -12,6 +12,7 @@ from analysis.bisecting.bisection import Culprit
 from analysis.bisecting.description import chances_of, rest_of
 from analysis.bisecting.record import BisectionRecord
 from analysis.bisecting.words import say_chance
+from analysis.comparing.description import describe_why
 from analysis.comparing.results import ComparisonResult
 from analysis.detection.detection import ChangePoint
 from analysis.detection.series import Point, nights_of
@@ -47,6 +48,8 @@ from reports.wording.incidents import (
     view_state,
 )
 from reports.wording.links import incident_page
+from reports.wording.markdown import clean
+from reports.wording.measures import explains
 from reports.wording.reproducing import (
     NOTHING_KNOWN,
     Contents,
@@ -155,6 +158,7 @@ def show_incident(
     `bisections` all that were begun, `comparisons` all that were made, `contents` what the
     configuration holds now, `settings` those that changed; `common` says that other databases moved,
     too, and `rules` what decides. Changes stand beside their experiment and p-value.
+    `why` says what the servers of both sides did differently, where trials in turns agree.
     `missing` says why there is nothing more to see side by side, or what would settle it; `settling` is
     the command that does. Both are empty where nothing is missing, as are the pages of the incidents
     `before` and `after` it, and the `profiled` sides; `explaining` is the command that profiles them.
@@ -193,9 +197,17 @@ def show_incident(
         **_view_search(incident, origins),
         **_view_steps(incident, first_with_it, suite, contents, origins),
         "caveat": join_caveats(testbeds, caveats),
+        "why": _say_why(incident, comparisons),
         "explaining": _explain_command(incident),
         **dict.fromkeys(("before", "after", "profiled"), ""),
     }
+
+
+def _say_why(incident: Incident, comparisons: Sequence[ComparisonResult]) -> str:
+    """Return what the servers did differently, by the newest comparison that agrees with a change."""
+    agreeing = {reply.answer.comparison for _, reply in incident.replies if reply.agrees}
+    found = [one for one in comparisons if one.id in agreeing and explains(one)]
+    return clean(describe_why(found[-1], found[-1].code)) if found else ""
 
 
 def _view_steps(

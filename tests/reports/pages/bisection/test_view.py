@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 from made_up_bisection import INCONCLUSIVE, RECORD, UNCHANGED, UNFINISHED
+from made_up_comparison import EXPLAINED
 from made_up_profiles import PROFILED
 
 from analysis.bisecting.bisection import Culprit
@@ -50,7 +51,7 @@ def test_each_probe_links_the_page_of_its_comparison_which_has_its_trials() -> N
 
 
 def test_a_probe_whose_comparison_is_not_at_hand_has_no_link() -> None:
-    html = render_bisection(RECORD, comparisons={"cmp-2026-03-01-2"}).content.decode()
+    html = render_bisection(RECORD, comparisons={"cmp-2026-03-01-2": None}).content.decode()
     linked = [comparison_page(f"cmp-2026-03-01-{number}") in html for number in range(1, 5)]
     assert linked == [False, True, False, False]
 
@@ -71,7 +72,17 @@ def test_the_release_that_is_named_has_the_code_or_the_command_that_finds_it() -
     assert f'href="../{profile_page(profiled.id)}"' in html
     assert "in CommitLog.sync (steady)" in html
     assert f"knickpoint explain {RECORD.id}" not in html
-    assert "Which code" not in page(INCONCLUSIVE)
+    assert 'id="code"' not in page(INCONCLUSIVE)
+
+
+def test_what_the_servers_of_the_named_release_did_is_said_by_its_probe() -> None:
+    assert RECORD.culprit is not None
+    (probe,) = [one for one in RECORD.probes if one.probed.release == RECORD.culprit.release]
+    (result,) = EXPLAINED.comparisons
+    html = render_bisection(RECORD, comparisons={probe.comparison: result}).content.decode()
+    assert "writes 2.1 × as many bytes per operation (steady)" in html
+    other = render_bisection(RECORD, comparisons={"another": result}).content.decode()
+    assert "writes 2.1 ×" not in other
 
 
 def test_bars_are_as_long_as_the_chance_and_need_neither_script_nor_style() -> None:

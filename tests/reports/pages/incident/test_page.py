@@ -2,14 +2,15 @@
 # ruff: noqa: ANN401  a conftest is no module, so the type of its `demo` cannot be imported
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import pytest
-from made_up_comparison import REGRESSED_RESULT
+from made_up_comparison import EXPLAINED, REGRESSED_RESULT
 from made_up_profiles import PROFILED
 
-from analysis.comparing.results import KnobValues
+from analysis.comparing.results import ComparisonResult, KnobValues
 from analysis.detection.alerts import Alert
 from analysis.detection.detection import ChangeState
 from analysis.detection.series import Points
@@ -37,11 +38,22 @@ def incident(demo: Any) -> Incident:
     return found
 
 
-def page(demo: Any, incident: Incident, settings: ChangedSettings = NO_SETTINGS) -> dict[str, Any]:
+def page(
+    demo: Any,
+    incident: Incident,
+    settings: ChangedSettings = NO_SETTINGS,
+    comparisons: Sequence[ComparisonResult] = (),
+) -> dict[str, Any]:
     judged = {one.series.key: one for one in demo.judgement.series}
     by_id = {trial.id: trial for trial in demo.trials}
     return show_incident(
-        incident, judged, by_id, {}, suites={EXPERIMENT: "quickstart"}, settings=settings
+        incident,
+        judged,
+        by_id,
+        {},
+        suites={EXPERIMENT: "quickstart"},
+        settings=settings,
+        comparisons=comparisons,
     )
 
 
@@ -113,6 +125,17 @@ def test_profiles_of_both_sides_stand_with_what_they_say(demo: Any, incident: In
     assert f'href="../{profile_page(profiled.id)}"' in html
     assert "in CommitLog.sync (steady)" in html
     assert profile_page(other.id) not in html
+
+
+def test_what_the_servers_did_is_said_by_the_comparison_that_agrees(
+    demo: Any, incident: Incident
+) -> None:
+    (result,) = EXPLAINED.comparisons
+    agreeing = replace(result, id="cmp-1")
+    view = page(demo, proven(incident), comparisons=(result, agreeing))
+    assert "writes 2.1 × as many bytes per operation (steady)" in text(view)
+    assert page(demo, incident, comparisons=(agreeing,))["why"] == ""
+    assert page(demo, proven(incident), comparisons=(result,))["why"] == ""
 
 
 def test_a_change_of_method_is_judged_by_the_trials_of_both_methods(incident: Incident) -> None:
