@@ -51,6 +51,7 @@ _GROUPS = {
         "answer": "Do what a /knickpoint comment asks for",
     },
     "Set up": {
+        "init": "Make a repository of your own",
         "doctor": "List what this machine lacks, and how to get it",
         "demo": "Write the site of a recorded real history",
         "releases": "List the known releases of a database",
