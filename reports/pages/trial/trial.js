@@ -53,6 +53,7 @@
     rows.rate = rows.p99;
     rows.cores = rows.written = rows.p99.length ? serverRows(chosen, kp.spectra.placeIterations(sides)) : [];
     const bySecond = [];
+    const domain = [0, Math.max(...[...rows.p99, ...rows.cores].map(({ at }) => at))];
     const noCourse = chosen.course?.length ? "" : "The history keeps one histogram for each iteration of it: no course by the second.";
     section.querySelector("[role=status]").textContent = chosen.problem || (rows.p99.length ? "" : noCourse);
     for (const [name, spec] of Object.entries(charts)) {
@@ -61,7 +62,9 @@
       // A side without rows has no layer either.
       const layer = spec.layer.filter(({ transform: [{ filter }] }) => rows[name].some(({ side }) => side === filter.equal));
       if (!layer.length) continue;
-      const drawing = kp.draw(chart, { ...spec, layer, data: { values: rows[name] } });
+      const filled = { ...structuredClone(spec), layer, data: { values: rows[name] } };
+      if (name !== "spectrum") filled.encoding.x.scale.domain = domain;
+      const drawing = kp.draw(chart, filled);
       if (name !== "spectrum") bySecond.push(drawing);
     }
     shareCursor(await Promise.all(bySecond));

@@ -16,11 +16,13 @@ from playwright.sync_api import Browser
 from analysis.judging.explanations import Explanation
 from perf.config.difference import Knob
 from perf.history.bundle import SETTINGS
+from perf.history.distributions import Recording
 from perf.model.design import Testbed
 from perf.model.identity import named
 from perf.model.results import (
     Counter,
     Fact,
+    Interval,
     Named,
     Purpose,
     Reason,
@@ -29,10 +31,12 @@ from perf.model.results import (
     TrialId,
     TrialStatus,
 )
+from perf.trial.seconds import ServerSecond
 from reports.pages.trial import page as trial_pages
 from reports.pages.trial.differences import find_previous, list_differences
 from reports.pages.trial.page import SeriesLink, find_beginnings, list_bundle, render_trial
 from reports.pages.trial.phases import find_phases
+from reports.pages.trial.times import describe_curves
 from reports.pages.trial.validity import Ruled, apply_rules
 from reports.pages.trial.values import Canary, find_echoes, list_figures
 from reports.site.changed_settings import name_changed_settings
@@ -359,13 +363,74 @@ def test_a_trial_draws_the_operation_that_is_chosen(browser: Browser, demo_site:
         curve = watched.page.locator('[data-chart="spectrum"] svg')
         curve.wait_for(timeout=20_000)
         box = curve.bounding_box()
-        assert watched.page.locator(".chart svg").count() == 3
+        assert watched.page.locator(".chart svg").count() == 3  # the demo has no seconds of servers
         assert watched.page.locator(".sides").count() == 0
         few = "[{side: 'B', name: '', one: {course: Array(9).fill([1, 0, 1, 1, 1, 1])}}]"
         assert watched.page.evaluate(f"knickpoint.spectra.courseRows({few})") == []
         assert watched.complaints == []
     assert box is not None
     assert box["y"] < 560
+
+
+def test_what_servers_did_is_drawn_below_with_one_cursor(
+    browser: Browser, open_loop: Trial, demo_site: Path
+) -> None:
+    (only,) = in_turn(open_loop, {})
+    page = demo_site / "trials" / "servers.html"
+    page.write_bytes(render_trial(only, **NOTHING_AROUND, has_curves=True).content)
+    course = [[1 + second // 10, second % 10, 100, 1, 2, 3] for second in range(20)]
+    servers = [
+        [iteration, at + 0.5, name, 0.5, 1, 2, 300]
+        for name in ("a", "b")
+        for iteration in (1, 2)
+        for at in range(9)
+    ]
+    curve = {"title": "x", "problem": "", "count": 9, "levels": [[50, 1], [100, 2]]}
+    data = {"times": [curve | {"course": course, "servers": servers}]}
+    (demo_site / data_path(times_data(only.id))).write_bytes(
+        to_script(times_data(only.id), data).content
+    )
+    with watch(browser, width=1280, height=1400) as watched:
+        watched.open(page)
+        cores = watched.page.locator('[data-chart="cores"]')
+        cores.locator("svg").wait_for(timeout=20_000)
+        # Two servers, each with a gap between two iterations.
+        assert cores.locator("svg .mark-line path").count() == 4
+        cursors = watched.page.locator(".chart .cursor")
+        watched.page.wait_for_function("document.querySelectorAll('.chart .cursor').length === 4")
+        assert cursors.evaluate_all("all => all.map((one) => one.hidden)") == [True] * 4
+        watched.page.locator('[data-chart="rate"]').hover()
+        assert cursors.evaluate_all("all => all.map((one) => one.hidden)") == [False] * 4
+        watched.page.locator("h1").hover()
+        assert cursors.evaluate_all("all => all.map((one) => one.hidden)") == [True] * 4
+        assert watched.complaints == []
+    page.unlink()
+
+
+def test_seconds_of_servers_belong_to_the_iteration_that_they_lie_in(
+    make_trial: Callable[..., Trial], make_interval: Callable[..., Interval]
+) -> None:
+    intervals = [make_interval([5], iteration=1, start_s=at, length_s=1.0) for at in (100.0, 101.0)]
+    trial = make_trial()
+    kept = ("phase", "operation", "kind")
+    recording = Recording(
+        trial=trial.id, intervals=tuple(intervals), **{one: getattr(intervals[0], one) for one in kept}
+    )
+    seconds = [
+        ServerSecond(
+            node="node-1",
+            start_s=start,
+            end_s=start + 1,
+            cores=0.25,
+            read_per_s=0,
+            written_per_s=3e6,
+            memory_bytes=200_000_000,
+            threads=9,
+        )
+        for start in (99.5, 100.5, 101.5)
+    ]
+    (curve,) = describe_curves(trial, [recording], seconds)["times"]
+    assert curve["servers"] == [(1, 0.5, "node-1", 0.25, 3.0, 0.0, 200)]
 
 
 def test_a_trial_is_drawn_over_the_one_before_it(
