@@ -8,7 +8,12 @@ import click
 
 from analysis.comparing.blocks import Measure
 from analysis.comparing.description import describe_comparison
-from analysis.comparing.results import SCHEMA_VERSION, ComparisonFile, write_comparisons
+from analysis.comparing.results import (
+    SCHEMA_VERSION,
+    ComparisonFile,
+    ComparisonResult,
+    write_comparisons,
+)
 from analysis.comparing.turns import list_measures
 from analysis.detection.verdict import Outcome
 from analysis.orchestration.comparing import allow, run_comparison
@@ -119,16 +124,20 @@ def compare(
     for line in describe_comparison(result):
         click.echo(line)
     if output is not None:
-        content = ComparisonFile(
-            schema_version=SCHEMA_VERSION,
-            created_at=result.finished_at,
-            knickpoint=version("knickpoint"),
-            comparisons=(result,),
-        )
-        durable.atomic_write(output, write_comparisons(content))
+        _write(output, result)
     kept = append_all(job.paths, lambda text: click.echo(text, err=True))
     code = _EXIT_CODES.get(result.outcome, 0)
     click.get_current_context().exit(code or (_NOT_KEPT if kept.bad else 0))
+
+
+def _write(output: Path, result: ComparisonResult) -> None:
+    content = ComparisonFile(
+        schema_version=SCHEMA_VERSION,
+        created_at=result.finished_at,
+        knickpoint=version("knickpoint"),
+        comparisons=(result,),
+    )
+    durable.atomic_write(output, write_comparisons(content))
 
 
 def _pair(suite: Suite, baseline: Side, candidate: Side, seed: int, program: Path | None) -> Pairing:

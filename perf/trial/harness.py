@@ -142,11 +142,7 @@ def run_trial(order: Order, system: System, paths: DataPaths, progress: Progress
         with servers.naming_the_dead():
             servers.verify_version()
             draft.before += servers.prove_pinning()
-            with sample_seconds(cluster, staged) as unsampled:
-                for found in measure(servers, deployment, profiler):
-                    draft.findings += found
-                    draft.remarks += found.remarks
-            draft.remarks += (*unsampled, *profiler.keep(staged))
+            _measure(servers, deployment, profiler, staged, draft)
             draft.doubt(judge(draft.findings, deployment))
             if draft.status is TrialStatus.COMPLETED:
                 draft.doubt(servers.find_change())
@@ -165,6 +161,17 @@ def run_trial(order: Order, system: System, paths: DataPaths, progress: Progress
     trial = drop_faulty(_trial(order, draft, started_at, time.monotonic() - started_s))
     bundle.seal(staged, trial, draft.findings.outcome.intervals)
     return trial
+
+
+def _measure(
+    servers: Servers, deployment: Deployment, profiler: Profiler, staged: Path, draft: Draft
+) -> None:
+    """Offer the load, and note what it brings to light as it comes."""
+    with sample_seconds(servers.cluster, staged) as unsampled:
+        for found in measure(servers, deployment, profiler):
+            draft.findings += found
+            draft.remarks += found.remarks
+    draft.remarks += (*unsampled, *profiler.keep(staged))
 
 
 def seal_unfetched(order: Order, why: str, paths: DataPaths) -> Trial:

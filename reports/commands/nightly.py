@@ -83,16 +83,7 @@ def nightly(
     """  # noqa: D301  \b is click's mark for "do not re-wrap"
     job = open_job(data, configs)
     paths, suite = job.paths, job.catalog.suite(suite_name)
-    # What cannot be used must be known before an hour of measuring, not after it.
-    if before is not None:
-        ask_version(before)
-    try:
-        with open_history(paths.history):
-            pass
-    except DamagedHistory as damaged:
-        replace_damaged(paths, damaged, job.progress.report)
-    read_results(paths)
-    check_target(paths.site)
+    _check_usable(job, before)
     if not will_resume(job, suite):
         job = ask_sources(job, job.catalog.ruled_systems(suite))
         suite = job.catalog.suite(suite_name)
@@ -118,6 +109,19 @@ def nightly(
     is_unmeasured = any(trial.status is not TrialStatus.COMPLETED for trial in done.trials)
     if is_unmeasured or bad or any(followed.failed for _, followed in done.follow_ups):
         context.exit(NOT_MEASURED)
+
+
+def _check_usable(job: Job, before: Path | None) -> None:
+    """Refuse what cannot be used before an hour of measuring, not after it."""
+    if before is not None:
+        ask_version(before)
+    try:
+        with open_history(job.paths.history):
+            pass
+    except DamagedHistory as damaged:
+        replace_damaged(job.paths, damaged, job.progress.report)
+    read_results(job.paths)
+    check_target(job.paths.site)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

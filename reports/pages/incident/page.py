@@ -157,11 +157,8 @@ def show_incident(
     `judged` holds all series, `trials` all trials, `suites` one suite for each experiment,
     `bisections` all that were begun, `comparisons` all that were made, `contents` what the
     configuration holds now, `settings` those that changed; `common` says that other databases moved,
-    too, and `rules` what decides. Changes stand beside their experiment and p-value.
-    `why` says what the servers of both sides did differently, where trials in turns agree.
-    `missing` says why there is nothing more to see side by side, or what would settle it; `settling` is
-    the command that does. Both are empty where nothing is missing, as are the pages of the incidents
-    `before` and `after` it, and the `profiled` sides; `explaining` is the command that profiles them.
+    too, and `rules` what decides. `missing` says why there is nothing more to see side by side; it is
+    empty where nothing is, as are the incidents `before` and `after` it, and the `profiled` sides.
     """
     lead = incident.lead
     own, first_with_it = judged[lead.series.key], trials[lead.first_after.trial]
