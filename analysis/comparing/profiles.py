@@ -39,6 +39,8 @@ KINDS: Mapping[CostKind, str] = {
 """What is compared, with its unit. Waits for locks are kept in bundles, and read by people."""
 UNSEEN = ("not seen by the profiler",)
 """The stack of CPU time that the kernel counted and no sample met."""
+_RUNTIME = "the JVM: "
+"""How the names of what the runtime does by itself begin: its compiler and collector come in bursts."""
 _FOREIGN = ("java.", "javax.", "jdk.", "sun.", "com.sun.")
 """Packages of the language."""
 _MODE = re.compile(r"_\[[a-z0-9]\]$")
@@ -227,11 +229,11 @@ def _own_frames(stack: Sequence[str]) -> tuple[str, ...]:
         return UNSEEN
     told = ";".join(stack)
     if "Compile" in told:
-        return ("the JVM: compiler",)
+        return (f"{_RUNTIME}compiler",)
     if any(word in told for word in ("G1", "GC", "Gang", "Shenandoah", "ZDriver", "Parallel")):
-        return ("the JVM: garbage collector",)
+        return (f"{_RUNTIME}garbage collector",)
     java = [frame for frame in stack if frame.endswith("()")]
-    return (java[-1],) if java else ("the JVM: other",)
+    return (java[-1],) if java else (f"{_RUNTIME}other",)
 
 
 @dataclass(slots=True)
@@ -274,7 +276,7 @@ class _Noise:
     (Poisson, each of which stands for g), and trials that differ by more. r is pooled: the median over
     the own costs of all frames that were looked at often. What comes in bursts, such as compaction and
     garbage collection, scatters by more than the others: a frame that does has Student's t, by how it
-    scattered itself.
+    scattered itself, and so has what the runtime does.
     """
 
     grains: tuple[float, float]
@@ -295,15 +297,16 @@ class _Noise:
         share = math.sqrt(max(0.0, median(excess))) if excess else 0.0
         return cls((old, new), share, (1 - CONFIDENCE) / 2 / max(1, asked))
 
-    def reach(self, old: Sequence[float], new: Sequence[float]) -> float:
-        """Return the half width of the interval of the difference of two means."""
+    def reach(self, old: Sequence[float], new: Sequence[float], frame: str) -> float:
+        """Return the half width of the interval of the difference of two means of a frame."""
         expected = seen = 0.0
         for grain, values in zip(self.grains, (old, new), strict=True):
             mean = fmean(values)
             expected += (grain * mean + (self.share * mean) ** 2) / len(values)
             seen += variance(values) / len(values)
         freedom = len(old) + len(new) - 2
-        if seen > expected * float(chdtri(freedom, _SCATTERS_AS_OTHERS)) / freedom:
+        most = expected * float(chdtri(freedom, _SCATTERS_AS_OTHERS)) / freedom
+        if seen > most or frame.startswith(_RUNTIME):
             return -float(stdtrit(freedom, self.level)) * math.sqrt(seen)
         return -float(ndtri(self.level)) * math.sqrt(expected)
 
@@ -349,7 +352,7 @@ def _choose(
     moved: dict[str, FrameDifference] = {}
     for frame in asked:
         old, new = ([one.inclusive[frame] for one in side] for side in (before, after))
-        middle, reach = fmean(new) - fmean(old), noise.reach(old, new)
+        middle, reach = fmean(new) - fmean(old), noise.reach(old, new, frame)
         if abs(middle) > reach:
             own = (fmean(one.own[frame] for one in side) for side in (after, before))
             moved[frame] = FrameDifference(
@@ -365,7 +368,7 @@ def _choose(
         """Return whether nothing is left of it that moved for sure, without the calls that did."""
         others = moved.keys() - {caller}
         old, new = ([one.without(others, caller) for one in side] for side in (before, after))
-        return abs(fmean(new) - fmean(old)) <= noise.reach(old, new)
+        return abs(fmean(new) - fmean(old)) <= noise.reach(old, new, caller)
 
     left = [one for frame, one in moved.items() if not is_explained(frame)]
     return sorted(left, key=lambda one: -abs(one.difference))
