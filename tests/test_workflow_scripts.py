@@ -63,12 +63,12 @@ def test_nightly_passes_the_exit_code_on_and_says_what_it_means(
         os.utime(nights / f"{night}.json", (1_800_000_000 - age, 1_800_000_000 - age))
     done = place.run(find_script("nightly", "night", "night"), SUITE="odd name; exit 0", SITE_URL="")
     assert done.returncode == code
-    wanted = ["nightly", "--suite", "odd name; exit 0", "--data", str(place.data), "--site-url", ""]
-    assert place.arguments == wanted
+    wanted = ["--suite", "odd name; exit 0", "--configs", "configs", "--data", str(place.data)]
+    assert place.arguments == ["nightly", *wanted, "--site-url", ""]
     assert place.summary[0] == headline
     assert place.summary[2:] == [f"    {line}" for line in printed.splitlines()]
     assert ("::error" in done.stdout) == (code != 0)
-    kept = {"data": str(place.data), "night": "2026-03-02-1"}
+    kept = {"data": str(place.data), "configs": "configs", "night": "2026-03-02-1"}
     assert place.output == (kept if is_kept else {})
 
 

@@ -1,6 +1,7 @@
 """The command `init`: a small repository of one's own, with a suite that runs and what it needs."""
 
 import difflib
+import re
 from collections.abc import Iterator, Mapping
 from importlib.metadata import version
 from pathlib import Path
@@ -17,7 +18,8 @@ from perf.model.errors import UsageError
 
 _DIFFERS = 1
 _IGNORED = "# What Knickpoint measures and makes: back it up, do not commit it.\n/var/\n"
-_README = "own_repository.md"
+_README, _WORKFLOW = "own_repository.md", "own_nightly.yml"
+_ON_GITHUB = re.compile(r"[\w.-]+/[\w.-]+@[\w./-]+")
 
 
 @click.command()
@@ -25,9 +27,15 @@ _README = "own_repository.md"
 @click.option(
     "--suite", "suite_name", default="quickstart", show_default=True, help="What it measures."
 )
+@click.option(
+    "--github",
+    metavar="OWNER/NAME@REF",
+    default="",
+    help="Where Knickpoint is on GitHub: adds a workflow that calls it.",
+)
 @click.option("--upgrade", is_flag=True, help="Show what this version would write, and write nothing.")
 @configs_option
-def init(directory: Path, suite_name: str, *, upgrade: bool, configs: Path | None) -> None:
+def init(directory: Path, suite_name: str, *, github: str, upgrade: bool, configs: Path | None) -> None:
     """Make a repository of your own.
 
     Writes into DIRECTORY one suite that runs as it is, with its testbed, workloads and configurations,
@@ -43,14 +51,23 @@ def init(directory: Path, suite_name: str, *, upgrade: bool, configs: Path | Non
     Other suites, and all configurations that may be taken as examples, are among the files of
     Knickpoint itself; --configs names another directory to take from.
 
+    With --github there is a workflow as well, which calls the nightly of that repository, at a tag or
+    a commit of it: `--github example/knickpoint@v0.1.0`.
+
     With --upgrade, how the files here differ from those of this version is printed as a diff, your own
     edits as well: `knickpoint init . --upgrade | patch -p1` takes all of it, an editor some of it.
 
     Exit codes: 0 written, or nothing differs; 1 with --upgrade, something differs; 2 wrong usage.
     """  # noqa: D301  \b is click's mark for "do not re-wrap"
+    if github and not _ON_GITHUB.fullmatch(github):
+        raise UsageError(
+            f"--github {github}: write OWNER/NAME@REF, for example example/knickpoint@v0.1.0"
+        )
     root = configs or _shipped()
     catalog = load_catalog(root)
     wanted = dict(_make_files(root, catalog, catalog.suite(suite_name)))
+    if github:
+        wanted[".github/workflows/nightly.yml"] = _make_workflow(github, suite_name)
     present = {name: path.read_text() for name in wanted if (path := directory / name).is_file()}
     if upgrade:
         differing = [line for name in wanted for line in _compare(name, present, wanted)]
@@ -92,6 +109,14 @@ def _make_files(root: Path, catalog: Catalog, suite: Suite) -> Iterator[tuple[st
     with TemporaryDirectory() as place:
         for path in write_schemas(Path(place)):
             yield f"configs/schema/{path.name}", path.read_text()
+
+
+def _make_workflow(github: str, suite: str) -> str:
+    repository, _, ref = github.partition("@")
+    text = Path(__file__).with_name(_WORKFLOW).read_text()
+    for word, instead in (("OWNER/NAME", repository), ("@REF", f"@{ref}"), ("SUITE", suite)):
+        text = text.replace(word, instead)
+    return text
 
 
 def _compare(name: str, present: Mapping[str, str], wanted: Mapping[str, str]) -> Iterator[str]:

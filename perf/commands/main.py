@@ -14,6 +14,7 @@ import unicodedata
 from contextlib import suppress
 from difflib import get_close_matches
 from importlib.metadata import EntryPoint, entry_points, version
+from pathlib import Path
 from types import FrameType
 
 import click
@@ -68,6 +69,8 @@ Each summary is the first sentence of the command's own help, kept here so that 
 """
 
 
+_CONFIGS = Path(__file__).parents[1] / "configs"
+"""What only a wheel has inside of the package."""
 FORMER_NAMES = {"prove": "conformance"}
 """Names of commands that were renamed, which go on to work."""
 
@@ -141,7 +144,11 @@ def _unavailable(name: str, error: ModuleNotFoundError) -> click.Command:
     epilog="Exit codes: 0 fine, 1 regression found, 2 wrong usage or config, 3 could not measure, "
     "130 interrupted.",
 )
-@click.version_option(version("knickpoint"), prog_name="knickpoint")
+@click.version_option(
+    version("knickpoint"),
+    prog_name="knickpoint",
+    message=f"%(prog)s, version %(version)s ({'wheel' if _CONFIGS.is_dir() else 'checkout'})",
+)
 def knickpoint() -> None:
     """Find the releases and configuration changes where a database's performance breaks.
 

@@ -49,13 +49,13 @@ def ask_version(program: Path) -> str:
     except subprocess.TimeoutExpired as error:
         raise UsageError(f"{program} does not give its version within {_ASKED_S} s") from error
     name = done.stdout.strip()
-    if done.returncode or not name.startswith("knickpoint"):
+    if done.returncode or not name.startswith("knickpoint, version "):
         why = (done.stderr or done.stdout).strip().splitlines()[-1:] or ["it printed nothing"]
         raise UsageError(
             f"{program} is no knickpoint that runs: {why[0]}; give the program of another installation,"
             " for example /opt/knickpoint-before/bin/knickpoint"
         )
-    return name.rpartition(" ")[2]
+    return name.split()[2]
 
 
 def measure_by(program: Path, order: Order, suite: str, job: Job) -> Trial:

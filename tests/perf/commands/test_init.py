@@ -5,11 +5,13 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from ruamel.yaml import YAML
 
 from perf.commands.main import knickpoint
 from perf.config.catalog import load_catalog
 from perf.model.errors import UsageError
 
+NIGHTLY = Path(__file__).parents[3] / ".github/workflows/nightly.yml"
 CONFIGS = Path(__file__).parents[2] / "data" / "configs"
 
 
@@ -66,6 +68,23 @@ def test_an_upgrade_is_a_diff_that_patch_applies(tmp_path: Path) -> None:
     assert read(tmp_path) == edited
     subprocess.run(["patch", "-s", "-p1"], cwd=tmp_path, input=differing.output, text=True, check=True)
     assert read(tmp_path) == made
+
+
+def test_the_workflow_calls_the_nightly_of_knickpoint(tmp_path: Path) -> None:
+    asked = ("--suite", "single", "--github", "example/knickpoint@v1.2")
+    assert init(tmp_path, *asked).exit_code == 0
+    text = (tmp_path / ".github/workflows/nightly.yml").read_text()
+    (job,) = YAML(typ="safe").load(text)["jobs"].values()
+    called = YAML(typ="safe").load(NIGHTLY.read_text())["on"]["workflow_call"]
+    assert job["uses"] == "example/knickpoint/.github/workflows/nightly.yml@v1.2"
+    assert job["with"] == {"suite": "single"}
+    assert (job["with"].keys(), job["secrets"].keys()) == (
+        called["inputs"].keys(),
+        called["secrets"].keys(),
+    )
+    refused = init(tmp_path / "other", "--github", "example/knickpoint")
+    assert isinstance(refused.exception, UsageError)
+    assert not (tmp_path / "other").exists()
 
 
 def test_a_suite_that_is_none_is_explained(tmp_path: Path) -> None:
