@@ -20,7 +20,8 @@ LEAST_TRIALS = 4
 _FACTOR = 2
 """A line that is more frequent by less than that is none to look at."""
 _MOST_LINES = 20
-_MOST_TEXT = 300
+_MOST_READ, _MOST_TEXT = 2000, 300
+"""Characters of a message."""
 _ENTRY = re.compile(r"^(?:\[[^\]]*\])?\W{0,2}(WARN|WARNING|ERROR|FATAL|SEVERE)\b:?\s*\]?\s*")
 _BEFORE_MESSAGE = re.compile(r"^(?:\[[^\]]*\] ?)*(?:[\d:.,T+Z-]+ ?)*(?:\[[^\]]*\] ?)*(?:\S+ +- )?")
 """Thread, time, node and logger, in the order of Cassandra, ScyllaDB or CrateDB."""
@@ -42,6 +43,7 @@ def count_lines(lines: Iterable[str]) -> Lines:
     for line in lines:
         level, message = _read_json(line) if line.startswith("{") else _read_text(line)
         if message:
+            message = message[:_MOST_READ]
             for mask, instead in _MASKS:
                 message = mask.sub(instead, message)
             found[_LEVELS.get(level, "error"), printable(" ".join(message.split()), _MOST_TEXT)] += 1

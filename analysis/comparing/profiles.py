@@ -155,11 +155,13 @@ class ProfileComparison:
 
 
 def find_code(profiled: ProfileComparison) -> tuple[CodeDifference, ...]:
-    """Return the method that moved most, for each kind of cost, over all phases."""
+    """Return the code that moved most, for each kind of cost, over all phases."""
     found: dict[str, CodeDifference] = {}
     for one in profiled.differences:
         for frame in one.frames:
             known = found.get(one.kind)
+            if frame.name in UNSEEN:
+                continue
             if known is None or abs(frame.difference) > abs(known.after - known.before):
                 found[one.kind] = CodeDifference(
                     phase=one.phase,
