@@ -8,10 +8,10 @@ counted as its own. Its *inclusive* cost is that of all stacks that it is in.
 import math
 import re
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from datetime import datetime
-from itertools import pairwise
 from pathlib import Path
 from statistics import fmean, median, variance
 from typing import Annotated, Self, TypeAlias
@@ -248,13 +248,12 @@ class _Costs:
     own: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
     stacks: list[tuple[tuple[str, ...], float]] = field(default_factory=list)
 
-    def without(self, callees: Collection[str], caller: str) -> float:
-        """Return what a frame cost where it called none of these."""
+    def without(self, callees: AbstractSet[str], caller: str) -> float:
+        """Return what a frame cost where it called none of these, directly or through others."""
         return sum(
             cost
             for frames, cost in self.stacks
-            if caller in frames
-            and not any(above == caller and frame in callees for above, frame in pairwise(frames))
+            if caller in frames and not callees & set(frames[frames.index(caller) + 1 :])
         )
 
 
@@ -278,7 +277,7 @@ class _Noise:
     (Poisson, each of which stands for g), and trials that differ by more. r is pooled: the median over
     the own costs of all frames that were looked at often. What comes in bursts, such as compaction and
     garbage collection, scatters by more than the others: a frame that does has Student's t, by how it
-    scattered itself, and so has what the runtime does.
+    scattered itself, and so has what is no code of the database.
     """
 
     grains: tuple[float, float]
@@ -308,7 +307,7 @@ class _Noise:
             seen += variance(values) / len(values)
         freedom = len(old) + len(new) - 2
         most = expected * float(chdtri(freedom, _SCATTERS_AS_OTHERS)) / freedom
-        if seen > most or frame.startswith(_RUNTIME):
+        if seen > most or frame.startswith(_RUNTIME) or frame in UNSEEN:
             return -float(stdtrit(freedom, self.level)) * math.sqrt(seen)
         return -float(ndtri(self.level)) * math.sqrt(expected)
 
