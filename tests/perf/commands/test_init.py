@@ -27,7 +27,7 @@ def read(directory: Path) -> dict[str, str]:
     }
 
 
-@pytest.mark.parametrize("suite", sorted(load_catalog(Path("configs")).suites))
+@pytest.mark.parametrize("suite", sorted(KNOWN.suites))
 def test_each_suite_makes_a_repository_that_is_whole(tmp_path: Path, suite: str) -> None:
     done = init(tmp_path / "own", "--suite", suite)
     assert done.exit_code == 0, done.output
