@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 import click
 
 from perf.commands.options import configs_option
-from perf.config.catalog import Catalog, default_root, load_catalog
+from perf.config.catalog import Catalog, load_catalog
 from perf.config.schema import write_schemas
 from perf.local import durable
 from perf.model.design import Suite
@@ -68,7 +68,11 @@ def init(directory: Path, suite_name: str, *, github: str, upgrade: bool, config
     wanted = dict(_make_files(root, catalog, catalog.suite(suite_name)))
     if github:
         wanted[".github/workflows/nightly.yml"] = _make_workflow(github, suite_name)
-    present = {name: path.read_text() for name in wanted if (path := directory / name).is_file()}
+    present = {
+        name: path.read_text(errors="replace")
+        for name in wanted
+        if (path := directory / name).is_file()
+    }
     if upgrade:
         differing = [line for name in wanted for line in _compare(name, present, wanted)]
         click.echo("".join(differing), nl=False)
@@ -87,9 +91,9 @@ def init(directory: Path, suite_name: str, *, github: str, upgrade: bool, config
 
 
 def _shipped() -> Path:
-    """Return the configuration that came with the package, wherever this is run."""
+    """Return the configuration that came with the package or lies beside it, wherever this is run."""
     packaged = Path(__file__).parents[1] / "configs"
-    return packaged if packaged.is_dir() else default_root()
+    return packaged if packaged.is_dir() else Path(__file__).parents[2] / "configs"
 
 
 def _make_files(root: Path, catalog: Catalog, suite: Suite) -> Iterator[tuple[str, str]]:

@@ -47,10 +47,10 @@ while seen:
         if stat[19] == born:
             seen = True
             cpu_s, memory = (int(stat[11]) + int(stat[12])) / ticks, int(stat[21]) * page
-            moved = bytes["read_bytes"], bytes["write_bytes"]
+            moved = bytes.get("read_bytes", 0), bytes.get("write_bytes", 0)
             print(name, round(time.time(), 3), cpu_s, *moved, memory, stat[17], sep=",", flush=True)
     due = max(due + 1, time.monotonic())
-    time.sleep(due - time.monotonic())
+    time.sleep(max(0, due - time.monotonic()))
 """
 
 

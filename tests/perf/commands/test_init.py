@@ -12,6 +12,7 @@ from perf.config.catalog import load_catalog
 from perf.model.errors import UsageError
 
 NIGHTLY = Path(__file__).parents[3] / ".github/workflows/nightly.yml"
+KNOWN = load_catalog(Path("configs"))
 CONFIGS = Path(__file__).parents[2] / "data" / "configs"
 
 
@@ -31,12 +32,11 @@ def read(directory: Path) -> dict[str, str]:
 def test_each_suite_makes_a_repository_that_is_whole(tmp_path: Path, suite: str) -> None:
     done = init(tmp_path / "own", "--suite", suite)
     assert done.exit_code == 0, done.output
-    made, known = load_catalog(tmp_path / "own" / "configs"), load_catalog(Path("configs"))
+    made = load_catalog(tmp_path / "own" / "configs")
     assert list(made.suites) == [suite]
-    for mine, other in zip(
-        made.suites[suite].experiments, known.suites[suite].experiments, strict=True
-    ):
-        assert made.resolve(made.suites[suite], mine) == known.resolve(known.suites[suite], other)
+    mine, shipped = made.suites[suite], KNOWN.suites[suite]
+    for one, other in zip(mine.experiments, shipped.experiments, strict=True):
+        assert made.resolve(mine, one) == KNOWN.resolve(shipped, other)
     assert f"--suite {suite}" in (tmp_path / "own" / "README.md").read_text()
 
 
