@@ -86,7 +86,7 @@ def _say_why(record: BisectionRecord, comparisons: Mapping[str, ComparisonResult
     step = record.culprit
     probes = [one for one in record.probes if step and one.probed.release == step.release]
     found = [known for one in probes if (known := comparisons.get(one.comparison)) and explains(known)]
-    return f"{clean(describe_why(found[-1]))} (against {record.good.version})" if found else ""
+    return f"Against {record.good.version}, {clean(describe_why(found[-1]))}" if found else ""
 
 
 def _shows_culprit(profiled: ProfileComparison, record: BisectionRecord) -> bool:
