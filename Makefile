@@ -38,7 +38,7 @@ SLOW_WORKERS ?= 3
 SLOW = $(BIN)/pytest --timeout 1800
 TOGETHER = --numprocesses $(SLOW_WORKERS) --dist loadfile --no-loadscope-reorder
 NO_TRIALS := tests/analysis tests/contract tests/perf/config tests/perf/history tests/perf/load tests/perf/workloads tests/perf/commands/test_history_lake.py tests/reports \
-  $(foreach of,histories imports series texts,tests/reliability/test_hostile_$(of).py) tests/act/test_comment.py tests/act/test_candidate_refusals.py tests/test_ci.py tests/test_packaging.py
+  $(foreach of,hostile_histories hostile_imports hostile_series hostile_texts kills_told limits same_site site_kills,tests/reliability/test_$(of).py) tests/act/test_comment.py tests/act/test_candidate_refusals.py tests/test_ci.py tests/test_packaging.py
 test-slow: .venv/.dev ## what make test has no time for
 	@failed=0; again=0; \
 	$(SLOW) -m "slow and not alone" $(TOGETHER) tests/infra tests/lab $(NO_TRIALS) || again=1; \

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from budget import EFFORT
 from lake_of_labs import LakeOfLabs
 from postgres_server import PASSWORD
 
@@ -185,18 +186,19 @@ def test_writers_at_once_lose_nothing_and_double_nothing(
 def test_eight_writers_killed_at_random_lose_nothing_and_double_nothing(
     make_lab: Callable[[str, int], Writer], tmp_path: Path, lake: LakeOfLabs
 ) -> None:
-    writers = [make_lab(f"rack-{number}", 200) for number in range(8)]
+    each = 200 if EFFORT >= 1 else 80
+    writers = [make_lab(f"rack-{number}", each) for number in range(8)]
     with open_history(writers[0].paths.history):
         pass
     started = time.monotonic()
     kills = run_all(writers, seed=7, most_kills=80, path=writers[0].paths.history)
     took_s = time.monotonic() - started
-    assert kills >= 20
+    assert kills >= each // 10
     digest, trials = expect_all(writers, tmp_path / "alone.duckdb")
-    assert len(trials) == 1600
+    assert len(trials) == 8 * each
     with open_history(writers[0].paths.history, read_only=True) as history:
         assert history.tables_digest() == digest
-    assert append_all(writers[3].paths, silent).known == 200
+    assert append_all(writers[3].paths, silent).known == each
     print(f"{kills} kills, {took_s:.0f} s, {len(lake.files())} Parquet files")  # noqa: T201  the record
 
 
