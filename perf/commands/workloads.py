@@ -77,7 +77,7 @@ def list_workloads(workloads: Iterable[Workload]) -> str:
 def name_operations(workload: Workload) -> tuple[str, ...]:
     """Name what a workload asks for, each once, in the order of its phases."""
     counted = (phase.operation for phase in workload.sequence)
-    return tuple(dict.fromkeys(one.value for one in (*counted, *workload.offered)))
+    return tuple(dict.fromkeys(str(one) for one in (*counted, *workload.offered)))
 
 
 def describe_workload(workload: Workload, suites: Iterable[Suite]) -> str:

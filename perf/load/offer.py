@@ -9,7 +9,7 @@ from perf.load.programs import command_of
 from perf.load.results.outcome import LoadOutcome
 from perf.load.spec import Counted, LoadSpec, Preload
 from perf.model.design import Deployment
-from perf.model.records import Operation, Sensor
+from perf.model.records import OperationName, Sensor
 from perf.systems.contract import Target
 from perf.workloads.loading import preload_rows, value_seed
 from perf.workloads.stages import Stage, operations_of
@@ -67,7 +67,7 @@ class Offer:
 
     def run(
         self,
-        mix: Mapping[Operation, float],
+        mix: Mapping[OperationName, float],
         stages: Sequence[Stage],
         observe: Callable[[Edge], None],
         keep: Callable[[LoadOutcome], None],
@@ -114,7 +114,7 @@ class Offer:
 
     def _engines(
         self,
-        mix: Mapping[Operation, float],
+        mix: Mapping[OperationName, float],
         *,
         preload: Preload | None = None,
         counted: Counted | None = None,

@@ -18,6 +18,7 @@ from perf.model.design import EngineName
 from perf.model.errors import HostUnfit, UsageError
 from perf.model.records import Records
 from perf.model.results import Fact
+from perf.model.statements import Statements
 from perf.systems import registry
 
 _DIGEST_FACT = f"{ENGINE}_sha256"
@@ -37,7 +38,8 @@ def can_offer(engine: EngineName, system: str, records: Records) -> bool:
         return True
     with suppress(UsageError):
         sessions = registry.load(system).sessions
-        return sessions.native_engine and sessions.find(records) is not None
+        knows = sessions.native_engine and not isinstance(records, Statements)
+        return knows and sessions.find(records) is not None
     return False
 
 

@@ -25,7 +25,7 @@ from pathlib import Path
 from pydantic import TypeAdapter
 
 from perf.local.plain_files import read_json
-from perf.model.records import Operation, Records
+from perf.model.records import OperationName, Records
 from perf.model.results import Counter
 from perf.model.scalars import STRICT, Finite, Positive, PositiveFloat
 from perf.model.shown import printable
@@ -83,7 +83,7 @@ class LoadSpec:
     __pydantic_config__ = STRICT
     target: Target
     records: Records
-    mix: Mapping[Operation, PositiveFloat]
+    mix: Mapping[OperationName, PositiveFloat]
     seed: int
     engine_index: int
     engine_count: int

@@ -12,7 +12,7 @@ from annotated_types import Ge, Gt, Le, MinLen
 from pydantic import Field, JsonValue
 
 from perf.model.access import Access
-from perf.model.records import Operation, Records
+from perf.model.records import OperationName, Records
 from perf.model.scalars import (
     STRICT,
     AbsolutePath,
@@ -361,7 +361,7 @@ class Measurement:
     """Length of an iteration."""
     iterations: Positive
     """How often it is measured."""
-    mix: Mapping[Operation, PositiveFloat] = field(default_factory=dict)
+    mix: Mapping[OperationName, PositiveFloat] = field(default_factory=dict)
     """What this phase offers in place of the workload's own operation or mix; absent: those."""
     histogram_s: Positive | None = None
     """Seconds per histogram that is kept; absent: one. For soaks, whose logs would be too long."""
@@ -378,7 +378,7 @@ class CountedPhase:
     __pydantic_config__ = STRICT
     name: Name
     """Name of the phase."""
-    operation: Operation
+    operation: OperationName
     """The operation that it repeats."""
     in_flight: InFlight
     """Operations at any time, per engine process."""
@@ -431,9 +431,9 @@ class Workload:
     """What its figures must not be compared with, and why."""
     records: Records
     """What is stored."""
-    operation: Operation | None = None
+    operation: OperationName | None = None
     """The operation of all measurements; or use `mix`."""
-    mix: Mapping[Operation, PositiveFloat] = field(default_factory=dict)
+    mix: Mapping[OperationName, PositiveFloat] = field(default_factory=dict)
     """Operations, each with its share."""
     consistency: Literal["one", "quorum", "all"]
     """Copies that must answer."""
@@ -462,12 +462,12 @@ class Workload:
     seed: Count
     """Seed of all random choices."""
 
-    def mix_of(self, phase: Measurement) -> Mapping[Operation, float]:
+    def mix_of(self, phase: Measurement) -> Mapping[OperationName, float]:
         """Return the operations that a measured phase offers, each with its weight."""
         return phase.mix or self.mix or ({self.operation: 1.0} if self.operation else {})
 
     @property
-    def offered(self) -> tuple[Operation, ...]:
+    def offered(self) -> tuple[OperationName, ...]:
         """The operations of all measured phases, each once, in their order."""
         return tuple(dict.fromkeys(one for phase in self.measurements for one in self.mix_of(phase)))
 

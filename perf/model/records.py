@@ -4,7 +4,7 @@ A kind of records is a data model of its own; each has a module in `perf.workloa
 records, and a session protocol in `perf.systems.contract` that a system may offer.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated, ClassVar, Literal, TypeAlias
@@ -12,7 +12,8 @@ from typing import Annotated, ClassVar, Literal, TypeAlias
 from annotated_types import Ge, Le
 from pydantic import Field
 
-from perf.model.scalars import STRICT, RecordCount, RowBytes, Several, Share, Sources, Span
+from perf.model.scalars import STRICT, Name, RecordCount, RowBytes, Several, Share, Sources, Span
+from perf.model.statements import Statements
 
 
 class Operation(StrEnum):
@@ -144,7 +145,17 @@ class Devops:
     """Queries of each type that are made."""
 
 
-Records: TypeAlias = Annotated[Sensor | PutGet | Ycsb | Devops, Field(discriminator="kind")]
+Records: TypeAlias = Annotated[
+    Sensor | PutGet | Ycsb | Devops | Statements, Field(discriminator="kind")
+]
+OperationName: TypeAlias = Annotated[Operation | Name, Field(union_mode="left_to_right")]
+"""An operation, by its name: one of those above, or a statement of the workload's own."""
+
+
+def operations_known(records: Records) -> Collection[OperationName]:
+    """Return the operations of records."""
+    return records.statements if isinstance(records, Statements) else ASKED_OF[records.kind]
+
 
 ASKED_OF: Mapping[str, tuple[Operation, ...]] = {
     "sensor": (Operation.WRITE, Operation.READ_LATEST),
@@ -161,7 +172,7 @@ ASKED_OF: Mapping[str, tuple[Operation, ...]] = {
         *(one for one in Operation if "groupby" in one.value),
     ),
 }
-"""The operations of each kind of records."""
+"""The operations of each kind of records; those of statements are their own."""
 
 WRITES = (Operation.WRITE, Operation.PUT, Operation.INSERT, Operation.LOAD)
 """Operations that store whole records, and nothing else."""

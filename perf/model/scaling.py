@@ -21,6 +21,7 @@ from perf.model.design import (
     Workload,
 )
 from perf.model.records import Devops, PutGet, Records, Sensor, Ycsb
+from perf.model.statements import Statements
 
 _SCALED = re.compile(r"-by-([0-9]+)$")
 # Of the shortest iteration: what its warm-up lasts at least.
@@ -73,6 +74,8 @@ def _shrink_records(records: Records, by: int, floors: Floors) -> Records:
             return replace(records, devices=_shrink(records.devices, by, floors.records))
         case PutGet():
             return replace(records, keys=_shrink(records.keys, by, floors.records))
+        case Statements():
+            return replace(records, rows=_shrink(records.rows, by, floors.records))
         case Ycsb():
             count = _shrink(records.record_count, by, floors.records)
             expected = records.operation_count

@@ -23,8 +23,9 @@ from perf.model.design import SystemConfig, Testbed, Topology
 from perf.model.errors import UsageError
 from perf.model.records import Devops, PutGet, Records, Sensor, Ycsb
 from perf.model.results import Artifact, Fact, Release
+from perf.model.statements import Statements
 from perf.releases.origin import Origin
-from perf.systems.sessions import DevopsSession, KeyValueSession, SensorSession
+from perf.systems.sessions import DevopsSession, KeyValueSession, SensorSession, StatementSession
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,6 +135,9 @@ class Sessions:
     sensor: Connect[SensorSession]
     key_value: Connect[KeyValueSession] | None = None
     devops: Connect[DevopsSession] | None = None
+    statements: Callable[[Statements], Connect[StatementSession]] | None = None
+    language: str = ""
+    """What statements are written in; nothing where there is no session for them."""
     native_engine: bool = False
     """The native engine has clients of the same data models (`perf/load/native`)."""
 
@@ -146,6 +150,10 @@ class Sessions:
                 return self.key_value
             case Devops():
                 return self.devops
+            case Statements(language=self.language) if self.statements:
+                return self.statements(records)
+            case Statements():
+                return None
 
 
 class System(Protocol):

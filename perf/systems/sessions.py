@@ -5,11 +5,13 @@ session of a kind is asked of the system: see `Sessions` in `perf.systems.contra
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol, TypeAlias, runtime_checkable
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from perf.model.records import Devops, Operation, PutGet, Sensor, Stored, Values, Ycsb
+from perf.model.statements import Statements
 from perf.workloads.devops.rows import DevopsRow, Group, Query
 from perf.workloads.sensor import SensorReading
+from perf.workloads.statements import StatementValue
 
 
 class Session(Protocol):
@@ -110,9 +112,29 @@ class DevopsSession(Session, Protocol):
         ...
 
 
+class StatementSession(Session, Protocol):
+    """A client of a workload in statements; it knows them from when it is connected.
+
+    `stored` counts rows, and no bytes.
+    """
+
+    def create_schema(self, records: Statements) -> None:
+        """Send what makes the tables and indexes, one after the other, and make statements ready."""
+        ...
+
+    def columns(self, name: str) -> Sequence[str]:
+        """Return the columns of the rows that a statement answers with, in order."""
+        ...
+
+    def ask(self, name: str, values: Mapping[str, StatementValue]) -> Sequence[Sequence[Any]]:
+        """Send a statement, and return the rows of its answer."""
+        ...
+
+
 OnWritten: TypeAlias = Callable[[None, Exception | None], None]
 OnRead: TypeAlias = Callable[[Sequence[SensorReading] | None, Exception | None], None]
 OnGot: TypeAlias = Callable[[Values | None, Exception | None], None]
+OnAsked: TypeAlias = Callable[[Sequence[Sequence[Any]] | None, Exception | None], None]
 
 
 @runtime_checkable
@@ -150,4 +172,13 @@ class AnswersKeysLater(Protocol):
 
     def get_soon(self, key: str, done: OnGot) -> None:
         """Begin what `get` does; no record is an answer without values and without an error."""
+        ...
+
+
+@runtime_checkable
+class AnswersStatementsLater(Protocol):
+    """The same of a session of statements."""
+
+    def ask_soon(self, name: str, values: Mapping[str, StatementValue], done: OnAsked) -> None:
+        """Begin what `ask` does."""
         ...

@@ -27,7 +27,7 @@ from perf.model.design import (
     Workload,
 )
 from perf.model.errors import KnickpointError, StepFailed
-from perf.model.records import Devops, Operation, Records, Stored
+from perf.model.records import Devops, Operation, OperationName, Records, Stored
 from perf.model.results import LoadStep, Reason, Release, Sample
 from perf.systems.contract import System, Target, open_session
 from perf.systems.sessions import Session
@@ -95,7 +95,8 @@ def measure(servers: Servers, deployment: Deployment, profiler: Profiler) -> Ite
         _require_answers(workload, session, cluster.release)
         if rows := offer.preload_rows:
             expected = Stored(rows=rows, payload_bytes=round(rows * row_bytes(workload)))
-            report(f"load: {rows} rows, {expected.payload_bytes / 1e6:.1f} MB")
+            size = f", {expected.payload_bytes / 1e6:.1f} MB" if expected.payload_bytes else ""
+            report(f"load: {rows} rows{size}")
             offer.preload()
             servers.watch()
             yield LoadFindings(faults=_compare_stored(session, expected))
@@ -163,7 +164,7 @@ def _require_answers(workload: Workload, session: Any, release: Release) -> None
     if isinstance(workload.records, Devops):
         asked = [one.operation for one in workload.sequence if one.operation is not Operation.LOAD]
         asked += [operation for operation in workload.offered if operation is not Operation.LOAD]
-        missing = [operation.value for operation in asked if not session.can_ask(operation)]
+        missing = [str(operation) for operation in asked if not session.can_ask(operation)]
         if missing:
             why = f"{release.system} {release.version} cannot be asked {', '.join(missing)}"
             raise StepFailed("load", "the client", why)
@@ -205,7 +206,7 @@ class _MeasuringRun:
     profiler: Profiler
 
     def offer_planned(
-        self, mix: Mapping[Operation, float], stages: Sequence[Stage]
+        self, mix: Mapping[OperationName, float], stages: Sequence[Stage]
     ) -> Iterator[LoadFindings]:
         """Run all of one mix that is known beforehand, in one go."""
         found = yield from self._load(partial(self.offer.run, mix, stages))
@@ -308,7 +309,7 @@ def _missing(why: str) -> Reason:
 def describe_counted(workload: Workload, phase: CountedPhase) -> str:
     """Describe what a phase of the sequence does."""
     return (
-        f"{phase.name}: {operations_of(workload, phase)} × {phase.operation.value}, closed loop, "
+        f"{phase.name}: {operations_of(workload, phase)} × {phase.operation}, closed loop, "
         f"{phase.in_flight} in flight per engine process"
     )
 
@@ -323,11 +324,11 @@ def describe_load(workload: Workload) -> str:
     )
 
 
-def _name_mix(mix: Mapping[Operation, float]) -> str:
+def _name_mix(mix: Mapping[OperationName, float]) -> str:
     if len(mix) == 1:
-        return next(iter(mix)).value
+        return str(next(iter(mix)))
     total = sum(mix.values())
-    return " + ".join(f"{weight / total:.3g} {operation.value}" for operation, weight in mix.items())
+    return " + ".join(f"{weight / total:.3g} {operation}" for operation, weight in mix.items())
 
 
 def _how(phase: Measurement) -> str:

@@ -28,7 +28,7 @@ from functools import lru_cache
 from itertools import accumulate
 from typing import Protocol
 
-from perf.model.records import Operation, Ycsb
+from perf.model.records import Operation, OperationName, Ycsb
 from perf.workloads.splitmix import GAMMA, MASK, UNIT, mix, word
 
 THETA = 0.99
@@ -185,7 +185,7 @@ def make_chooser(records: Ycsb, *, stored: int, insert_share: float, engine_coun
             return ScrambledZipfian(stored, int(operations * insert_share * 2 / engine_count))
 
 
-def insert_share(mix: Mapping[Operation, float]) -> float:
+def insert_share(mix: Mapping[OperationName, float]) -> float:
     """Return the share of inserts in a mix of weights."""
     # From left to right: Python 3.12 has a sum() that corrects what is lost, and choices would differ.
     *_, total = accumulate(mix.values())

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from typing import assert_never
 
 from perf.model.design import CountedPhase, Workload
-from perf.model.records import WRITES, Devops, Operation, PutGet, Sensor, Stored, Ycsb
+from perf.model.records import WRITES, Devops, OperationName, PutGet, Sensor, Stored, Ycsb
+from perf.model.statements import Statements
 from perf.workloads.devops.tables import TABLES, VALUES_PER_HOST, devops_rows
 
 _VALUE_BYTES = 8
@@ -15,7 +16,7 @@ def preload_rows(workload: Workload) -> int:
     match workload.records:
         case Sensor(devices=devices):
             return workload.preload_rows_per_device * devices
-        case Ycsb(record_count=count):
+        case Ycsb(record_count=count) | Statements(rows=count):
             return count if workload.preload else 0
         case PutGet() | Devops():
             return 0
@@ -24,7 +25,7 @@ def preload_rows(workload: Workload) -> int:
 
 
 def row_bytes(workload: Workload) -> float:
-    """Return the payload of a row on average, in bytes; exactly for sensor and YCSB."""
+    """Return the payload of a row on average, in bytes; exactly for sensor and YCSB, 0 if not known."""
     match workload.records:
         case Sensor() as records:
             return records.payload_bytes
@@ -34,6 +35,8 @@ def row_bytes(workload: Workload) -> float:
             return records.least_value_bytes + (records.value_bytes_range - 1) / 2
         case Devops():
             return _VALUE_BYTES * VALUES_PER_HOST / len(TABLES)
+        case Statements():
+            return 0  # what its text stores is not known
         case _:
             assert_never(workload.records)
 
@@ -45,7 +48,7 @@ def devops_stored(records: Devops) -> Stored:
     return Stored(rows=rows, payload_bytes=_VALUE_BYTES * values)
 
 
-def writes_only(operations: Sequence[Operation]) -> bool:
+def writes_only(operations: Sequence[OperationName]) -> bool:
     """Return whether these operations store whole rows, and do nothing else."""
     return all(operation in WRITES for operation in operations)
 

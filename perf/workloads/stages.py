@@ -15,9 +15,10 @@ from perf.model.design import (
     SteppedLoad,
     Workload,
 )
-from perf.model.records import ALL, Devops, Operation, PutGet, Sensor, Ycsb
+from perf.model.records import ALL, Devops, Operation, OperationName, PutGet, Sensor, Ycsb
 from perf.model.rules import LoadKind
 from perf.model.scalars import STRICT, Positive, PositiveFloat
+from perf.model.statements import Statements
 from perf.workloads.devops.tables import devops_rows
 
 PRELOAD = "preload"
@@ -65,14 +66,16 @@ def plan_stages(workload: Workload) -> tuple[Stage, ...]:
     return tuple(stage for _, stages in plan_loads(workload) for stage in stages)
 
 
-def plan_loads(workload: Workload) -> tuple[tuple[Mapping[Operation, float], tuple[Stage, ...]], ...]:
+def plan_loads(
+    workload: Workload,
+) -> tuple[tuple[Mapping[OperationName, float], tuple[Stage, ...]], ...]:
     """Return the stages of all that is known beforehand, for each mix that is offered, in order.
 
     That is closed and open loops, and ladders; the loads of a search depend on what it finds. The
     iterations of the phases of one mix are interleaved, so that a drift of the host or of the data
     meets all of them alike.
     """
-    phases: dict[frozenset[tuple[Operation, float]], list[Measurement]] = {}
+    phases: dict[frozenset[tuple[OperationName, float]], list[Measurement]] = {}
     for phase in workload.measurements:
         phases.setdefault(frozenset(workload.mix_of(phase).items()), []).append(phase)
     planned = ((workload.mix_of(own[0]), _interleave(own)) for own in phases.values())
@@ -124,7 +127,7 @@ def operations_of(workload: Workload, phase: CountedPhase) -> int:
             return devices
         case PutGet(keys=keys):
             return keys
-        case Ycsb(record_count=count):
+        case Ycsb(record_count=count) | Statements(rows=count):
             return count
         case Devops() as records if phase.operation is Operation.LOAD:
             return ceil(devops_rows(records) / (workload.batch_rows or 1))
@@ -140,7 +143,7 @@ def list_phases(workload: Workload) -> tuple[tuple[str, str, LoadKind], ...]:
     A search is one phase here, by the name of its measurement.
     """
     counted: list[tuple[str, str, LoadKind]] = [
-        (one.name, one.operation.value, "counted") for one in workload.sequence
+        (one.name, str(one.operation), "counted") for one in workload.sequence
     ]
     return (
         *counted,
@@ -152,9 +155,9 @@ def list_phases(workload: Workload) -> tuple[tuple[str, str, LoadKind], ...]:
     )
 
 
-def name_offered(mix: Mapping[Operation, float]) -> str:
+def name_offered(mix: Mapping[OperationName, float]) -> str:
     """Name what a phase offers: its operation, or `all` for a mix of several."""
-    return next(iter(mix)).value if len(mix) == 1 else ALL
+    return str(next(iter(mix))) if len(mix) == 1 else ALL
 
 
 def ladder_phases(workload: Workload) -> tuple[str, ...]:
@@ -229,7 +232,7 @@ def _open_loop(load: SteppedLoad | SearchLoad, offered_load: float) -> OpenLoop:
     )
 
 
-def steady_phases(workload: Workload) -> Mapping[str, tuple[Operation, ...]]:
+def steady_phases(workload: Workload) -> Mapping[str, tuple[OperationName, ...]]:
     """Return the phases that are alike in each trial, with what they ask; those of a search are not."""
     counted = {phase.name: (phase.operation,) for phase in workload.sequence}
     return counted | {

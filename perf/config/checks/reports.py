@@ -183,9 +183,9 @@ def _check_place(at: Place, spot: Spot, entries: Entries) -> Iterator[str]:
 def _operations_by_phase(workload: Workload) -> Mapping[str, Collection[str]]:
     """Return the phases with samples of a workload, and the operations that each has samples of."""
     return {
-        **{one.name: (one.operation.value,) for one in workload.sequence},
+        **{one.name: (str(one.operation),) for one in workload.sequence},
         **{
-            phase: tuple(dict.fromkeys((*(one.value for one in mix), name_offered(mix))))
+            phase: tuple(dict.fromkeys((*map(str, mix), name_offered(mix))))
             for part in workload.measurements
             for mix in (workload.mix_of(part),)
             for phase in phases_of(part)

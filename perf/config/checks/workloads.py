@@ -17,8 +17,9 @@ from perf.model.design import (
     Workload,
 )
 from perf.model.metrics import CANARY_PHASES
-from perf.model.records import ASKED_OF, Devops, Operation, PutGet, Sensor, Ycsb
+from perf.model.records import ALL, Devops, Operation, PutGet, Sensor, Ycsb, operations_known
 from perf.model.scaling import scale_of
+from perf.model.statements import Expected, Statement, Statements, TimestampValue, Value
 from perf.workloads.stages import PRELOAD, WARM_UP, ladder_phase, operations_of
 
 _RESERVED = frozenset({WARM_UP, PRELOAD, *CANARY_PHASES})
@@ -34,6 +35,7 @@ def check_workload(entry: ConfigFile[Workload]) -> Iterator[str]:
     yield from _check_names(at, workload)
     yield from _check_offered(at, workload)
     yield from _check_rows(at, workload)
+    yield from _check_statements(at, workload)
     for index, phase in enumerate(workload.sequence):
         yield from _check_counted(at / "sequence" / index, phase)
     yield from _check_values(at, workload)
@@ -78,7 +80,7 @@ def _check_names(at: Place, workload: Workload) -> Iterator[str]:
 
 def _check_offered(at: Place, workload: Workload) -> Iterator[str]:
     """Insist on operations that the records know, and on one way to say which."""
-    known = ASKED_OF[workload.records.kind]
+    known = operations_known(workload.records)
     if workload.operation is not None and workload.mix:
         yield (at / "operation").say("but there is a mix as well; keep one of the two")
     if not all(map(workload.mix_of, workload.measurements)):
@@ -87,20 +89,20 @@ def _check_offered(at: Place, workload: Workload) -> Iterator[str]:
         )
     asked = [
         *(
-            (at / "measurements" / i / "mix" / one.value, one)
+            (at / "measurements" / i / "mix" / str(one), one)
             for i, phase in enumerate(workload.measurements)
             for one in phase.mix
         ),
-        *((at / "mix" / one.value, one) for one in workload.mix),
+        *((at / "mix" / str(one), one) for one in workload.mix),
         *((at / "sequence" / i / "operation", p.operation) for i, p in enumerate(workload.sequence)),
     ]
     if workload.operation is not None:
         asked.append((at / "operation", workload.operation))
     for place, operation in asked:
         if operation not in known:
-            hint = suggest(operation.value, [one.value for one in known])
+            hint = suggest(operation, [str(one) for one in known])
             why = f"but records of kind {workload.records.kind} know no such operation; {hint}"
-            yield place.say(why, operation.value)
+            yield place.say(why, str(operation))
 
 
 def _check_rows(at: Place, workload: Workload) -> Iterator[str]:
@@ -110,7 +112,7 @@ def _check_rows(at: Place, workload: Workload) -> Iterator[str]:
     if workload.batch_rows is not None and not (
         isinstance(records, Devops) or Operation.WRITE in asked
     ):
-        names = ", ".join(sorted(one.value for one in asked)) or "none"
+        names = ", ".join(sorted(str(one) for one in asked)) or "none"
         why = f"but operation is {names}; only writes have batches, so remove it"
         yield (at / "batch_rows").say(why)
     rows = workload.preload_rows_per_device
@@ -128,7 +130,7 @@ def _check_rows(at: Place, workload: Workload) -> Iterator[str]:
         why = f"but records of kind {records.kind} have no devices; remove it, or say preload: records"
         yield (at / "preload_rows_per_device").say(why)
     if isinstance(records, Ycsb) and workload.preload is None and asked - {Operation.INSERT}:
-        names = ", ".join(sorted(one.value for one in asked - {Operation.INSERT}))
+        names = ", ".join(sorted(str(one) for one in asked - {Operation.INSERT}))
         yield at.problem(
             f"nothing is stored that {names} could be about, since only what is "
             "preloaded is known to be there; add `preload: records`"
@@ -136,6 +138,59 @@ def _check_rows(at: Place, workload: Workload) -> Iterator[str]:
     if isinstance(records, PutGet | Devops) and workload.preload is not None:
         why = "but its records are stored by a phase of its sequence, which is measured; remove it"
         yield (at / "preload").say(why)
+
+
+def _check_statements(at: Place, workload: Workload) -> Iterator[str]:
+    """Insist on values for all parameters, and on statements that have a row to be about."""
+    records, here = workload.records, at / "records"
+    if not isinstance(records, Statements):
+        return
+    if records.store not in records.statements:
+        yield (here / "store").say(
+            f"which is no statement; {suggest(records.store, records.statements)}"
+        )
+    elif records.statements[records.store].row != "new":
+        why = "but it stores rows that were not there (records.store); say `new`"
+        yield (here / "statements" / records.store / "row").say(why)
+    used: set[str] = set()
+    for name, statement in records.statements.items():
+        place, is_stored = here / "statements" / name, workload.preload is not None
+        yield from _check_statement(place, name, statement, records, is_stored=is_stored)
+        expected = statement.expect.columns.values() if statement.expect else ()
+        used |= {*statement.parameters, *expected}
+    for name in sorted(records.values.keys() - used):
+        yield (here / "values" / name).fault("stands in no statement; remove it")
+    if workload.exceeds_memory:
+        why = "but how many bytes statements store is not known; remove it"
+        yield (at / "exceeds_memory").say(why)
+
+
+def _check_statement(
+    at: Place, name: str, statement: Statement, records: Statements, *, is_stored: bool
+) -> Iterator[str]:
+    """Insist on a name of its own, a value for each parameter, and a row that it can be about."""
+    values = records.values
+    if name in {ALL, *Operation}:
+        yield at.fault("has the name of something else in results; choose another one")
+    for parameter in sorted(statement.parameters - values.keys()):
+        hint = suggest(parameter, values)
+        yield (at / "text").fault(f"has :{parameter}, but records.values has none; {hint}")
+    if statement.expect:
+        yield from _check_expected(at / "expect" / "columns", statement.expect, values)
+    if statement.row != "new" and not is_stored:
+        yield (at / "row").say("but no row is stored; add `preload: records` to the workload")
+
+
+def _check_expected(at: Place, expected: Expected, values: Mapping[str, Value]) -> Iterator[str]:
+    """Insist on values that whoever reads a row can know."""
+    for column, name in expected.columns.items():
+        value = values.get(name)
+        if value is None:
+            yield (at / column).say(f"which is no value; {suggest(name, values)}")
+        elif value.of == "operation":
+            yield (at / column).say("which is new in each operation, so a reader cannot know it")
+        elif isinstance(value, TimestampValue):
+            yield (at / column).say("which is a time, and times are not compared; leave it out")
 
 
 def _check_counted(at: Place, phase: CountedPhase) -> Iterator[str]:
@@ -147,7 +202,7 @@ def _check_counted(at: Place, phase: CountedPhase) -> Iterator[str]:
             "add one, other than that of the phase before"
         )
     if phase.value_seed is not None and not stores:
-        yield (at / "value_seed").say(f"but {phase.operation.value} stores no values; remove it")
+        yield (at / "value_seed").say(f"but {phase.operation} stores no values; remove it")
 
 
 def _check_values(at: Place, workload: Workload) -> Iterator[str]:
@@ -301,6 +356,8 @@ def _list_sizes(workload: Workload) -> Mapping[str, list[float]]:
     }
     match workload.records:
         case Sensor(devices=count) | PutGet(keys=count):
+            sizes["records"] = [count]
+        case Statements(rows=count):
             sizes["records"] = [count]
         case Ycsb(record_count=count, operation_count=expected):
             sizes["records"] = [count]

@@ -14,12 +14,12 @@ from perf.load.clock import Clock
 from perf.load.engine.loops import OperationStream
 from perf.load.engine.recorder import Log, OperationKind, Recorder
 from perf.load.engine.tasks.task import OperationPart, Parts, Task
-from perf.model.records import Operation
+from perf.model.records import Operation, OperationName
 from perf.workloads.splitmix import stream, unit
 
 _MIX_STREAM = 3
 
-MakeTasks: TypeAlias = Callable[[Parts], Mapping[Operation, Task[Any, Any]]]
+MakeTasks: TypeAlias = Callable[[Parts], Mapping[OperationName, Task[Any, Any]]]
 
 
 @dataclass(slots=True)
@@ -50,7 +50,7 @@ class OperationStreams:
 
 def lay_streams(
     make_tasks: MakeTasks,
-    weights: Mapping[Operation, float],
+    weights: Mapping[OperationName, float],
     seed: int,
     *,
     clock: Clock,
@@ -65,7 +65,7 @@ def lay_streams(
     tasks = make_tasks(part_of)
     kinds = [
         *(
-            OperationKind(operation=operation.value, rows=task.rows, weight=weights[operation])
+            OperationKind(operation=str(operation), rows=task.rows, weight=weights[operation])
             for operation, task in tasks.items()
         ),
         *(OperationKind(operation=name, is_part=True) for name in parts),
@@ -75,7 +75,7 @@ def lay_streams(
         part.log = recorder.logs[name]
     streams = []
     for operation, task in tasks.items():
-        log = recorder.logs[operation.value]
+        log = recorder.logs[str(operation)]
         streams.append(
             OperationStream(task, log, task.soon) if task.soon else OperationStream(task, log)
         )

@@ -23,7 +23,7 @@ from perf.load.results.outcome import LoadOutcome
 from perf.load.spec import GO, INTERVALS, LoadSpec
 from perf.model.design import OpenLoop, SimpleLoad, Steadiness
 from perf.model.errors import NotReady, TimedOut
-from perf.model.records import Operation, Sensor
+from perf.model.records import Operation, OperationName, Sensor
 from perf.systems.contract import Node, Target
 from perf.systems.null.behaviour import Behaviour, write_settings
 from perf.systems.null.dialects import OWN, Dialect
@@ -34,7 +34,7 @@ from perf.workloads.stages import Stage
 
 RECORDS = Sensor(kind="sensor", devices=97, payload_bytes=1000)
 SEED = 20_260_301
-_WRITES = {Operation.WRITE: 1.0}
+_WRITES: Mapping[OperationName, float] = {Operation.WRITE: 1.0}
 _START_S = 30.0
 _STOP_S = 10.0
 _POLL_S = 0.02
@@ -118,7 +118,7 @@ class Stand:
         engines: Sequence[int] = (0,),
         timeout_s: float = 5.0,
         pause: Pause | None = None,
-        mix: Mapping[Operation, float] = _WRITES,
+        mix: Mapping[OperationName, float] = _WRITES,
     ) -> LoadEvidence:
         """Let engines offer the stages to null servers that behave so, and collect all traces.
 

@@ -50,6 +50,7 @@ from perf.systems.cql import client as cql
 from perf.systems.cql import layout as cql_layout
 from perf.systems.cql.devops import CqlDevopsSession
 from perf.systems.cql.keys import CqlKeyValueSession
+from perf.systems.cql.statements import CqlStatementSession
 from perf.systems.processes import (
     Product,
     defaults_facts,
@@ -80,6 +81,8 @@ class Cassandra(Product):
         sensor=cql.CqlSession.connect,
         key_value=CqlKeyValueSession.connect,
         devops=CqlDevopsSession.connect,  # before 4.1, none of its queries can be asked
+        statements=CqlStatementSession.of,
+        language="cql",
         native_engine=True,
     )
 

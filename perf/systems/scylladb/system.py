@@ -51,6 +51,7 @@ from perf.systems.cql import client as cql
 from perf.systems.cql import layout as cql_layout
 from perf.systems.cql.devops import CqlDevopsSession
 from perf.systems.cql.keys import CqlKeyValueSession
+from perf.systems.cql.statements import CqlStatementSession
 from perf.systems.processes import (
     Product,
     defaults_facts,
@@ -111,6 +112,8 @@ class ScyllaDB(Product):
         sensor=cql.CqlSession.connect,
         key_value=CqlKeyValueSession.connect,
         devops=CqlDevopsSession.connect,  # which queries a release takes, its server says
+        statements=CqlStatementSession.of,
+        language="cql",
         native_engine=True,
     )
 

@@ -6,11 +6,13 @@ from typing import Any, assert_never
 from perf.load.engine.tasks.devops import load_task, query_task
 from perf.load.engine.tasks.put_get import make_put_get_tasks
 from perf.load.engine.tasks.sensor import make_sensor_tasks, write_task
+from perf.load.engine.tasks.statements import make_statement_tasks, store_row_task
 from perf.load.engine.tasks.task import Parts, Task
 from perf.load.engine.tasks.ycsb import make_ycsb_tasks, store_task
 from perf.load.spec import LoadSpec
 from perf.model.errors import UsageError
-from perf.model.records import Devops, Operation, PutGet, Sensor, Ycsb
+from perf.model.records import Devops, Operation, OperationName, PutGet, Sensor, Ycsb
+from perf.model.statements import Statements
 from perf.workloads.devops.queries import QUERIES, cpu_history
 
 
@@ -20,7 +22,7 @@ def foresee(spec: LoadSpec) -> None:
         cpu_history(spec.records, spec.seed)
 
 
-def make_tasks(spec: LoadSpec, session: Any, parts: Parts) -> Mapping[Operation, Task[Any, Any]]:  # noqa: ANN401  of the records' data model
+def make_tasks(spec: LoadSpec, session: Any, parts: Parts) -> Mapping[OperationName, Task[Any, Any]]:  # noqa: ANN401  of the records' data model
     """Return the task of each operation of the mix; `parts` gives the places for times of parts."""
     if isinstance(spec.records, Ycsb):
         return make_ycsb_tasks(spec, spec.records, session, parts)
@@ -28,6 +30,8 @@ def make_tasks(spec: LoadSpec, session: Any, parts: Parts) -> Mapping[Operation,
         return make_put_get_tasks(spec, spec.records, session, parts)
     if isinstance(spec.records, Sensor):
         return make_sensor_tasks(spec, spec.records, session)
+    if isinstance(spec.records, Statements):
+        return make_statement_tasks(spec, spec.records, session)
     return {operation: _make_task(operation, spec, session) for operation in spec.mix}
 
 
@@ -38,6 +42,8 @@ def make_preload_task(spec: LoadSpec, session: Any) -> Task[Any, Any]:  # noqa: 
             return write_task(spec, records, session, preloads=True)
         case Ycsb() as records:
             return store_task(spec, records, session)
+        case Statements() as records:
+            return store_row_task(spec, records, session)
         case PutGet() | Devops():
             raise UsageError(f"records of kind {spec.records.kind} know no preload")
         case _:
@@ -45,15 +51,15 @@ def make_preload_task(spec: LoadSpec, session: Any) -> Task[Any, Any]:  # noqa: 
 
 
 def _make_task(
-    operation: Operation,
+    operation: OperationName,
     spec: LoadSpec,
     session: Any,  # noqa: ANN401  of the records' data model
 ) -> Task[Any, Any]:
     match spec.records, operation:
         case Devops() as records, Operation.LOAD:
             return load_task(spec, records, session)
-        case Devops() as records, _ if operation in QUERIES:
+        case Devops() as records, Operation() if operation in QUERIES:
             return query_task(spec, records, session, operation)
         case _:
             pass
-    raise UsageError(f"records of kind {spec.records.kind} know no operation {operation.value}")
+    raise UsageError(f"records of kind {spec.records.kind} know no operation {operation}")

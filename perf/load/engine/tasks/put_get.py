@@ -8,7 +8,7 @@ from typing import Any
 from perf.load.engine.tasks.task import Parts, Task
 from perf.load.spec import LoadSpec
 from perf.model.errors import UsageError
-from perf.model.records import Answer, Operation, PutGet, Values
+from perf.model.records import Answer, Operation, OperationName, PutGet, Values
 from perf.systems.sessions import AnswersKeysLater, KeyValueSession, OnGot
 from perf.workloads.put_get import check_value, choose_get, choose_put, key_name, make_value
 
@@ -60,7 +60,7 @@ class Stock:
 
 def make_put_get_tasks(
     spec: LoadSpec, records: PutGet, session: KeyValueSession, parts: Parts
-) -> Mapping[Operation, Task[Any, Any]]:
+) -> Mapping[OperationName, Task[Any, Any]]:
     """Return the task of each operation of the mix."""
     stock = Stock(records, spec.seed, spec.value_seed, spec.run)
     stock.make_put(0)  # makes the pool of contents, so that no measured operation has to
@@ -68,7 +68,7 @@ def make_put_get_tasks(
 
 
 def _make_task(
-    operation: Operation, stock: Stock, session: KeyValueSession, parts: Parts
+    operation: OperationName, stock: Stock, session: KeyValueSession, parts: Parts
 ) -> Task[Any, Any]:
     later = session if isinstance(session, AnswersKeysLater) else None
     match operation:
@@ -90,7 +90,7 @@ def _make_task(
         case Operation.PUT_GET:
             return _put_get(stock, session, parts)
         case _:
-            raise UsageError(f"records of kind put-get know no operation {operation.value}")
+            raise UsageError(f"records of kind put-get know no operation {operation}")
 
 
 def _put_get(stock: Stock, session: KeyValueSession, parts: Parts) -> Task[Put, Values | None]:

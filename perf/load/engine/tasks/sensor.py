@@ -18,7 +18,7 @@ from typing import Any
 from perf.load.engine.tasks.task import Task
 from perf.load.spec import LoadSpec
 from perf.model.errors import UsageError
-from perf.model.records import Answer, Operation, Sensor
+from perf.model.records import Answer, Operation, OperationName, Sensor
 from perf.systems.sessions import AnswersLater, SensorSession
 from perf.workloads.sensor import (
     SensorReading,
@@ -37,7 +37,7 @@ _KEPT_ANSWERS = 4096
 
 def make_sensor_tasks(
     spec: LoadSpec, records: Sensor, session: SensorSession
-) -> Mapping[Operation, Task[Any, Any]]:
+) -> Mapping[OperationName, Task[Any, Any]]:
     """Return the task of each operation of the mix.
 
     Raises:
@@ -49,12 +49,12 @@ def make_sensor_tasks(
     is_mixed = {Operation.WRITE, Operation.READ_LATEST} <= spec.mix.keys()
     acknowledged = Acknowledged(records) if is_mixed and is_promised else None
 
-    def make(operation: Operation) -> Task[Any, Any]:
+    def make(operation: OperationName) -> Task[Any, Any]:
         if operation is Operation.WRITE:
             note = acknowledged.note if acknowledged else None
             return write_task(spec, records, session, note=note)
         if operation is not Operation.READ_LATEST:
-            raise UsageError(f"records of kind {records.kind} know no operation {operation.value}")
+            raise UsageError(f"records of kind {records.kind} know no operation {operation}")
         return _read_task(spec, records, session, is_mixed=is_mixed, acknowledged=acknowledged)
 
     return {operation: make(operation) for operation in spec.mix}

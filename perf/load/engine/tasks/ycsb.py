@@ -15,7 +15,7 @@ from perf.load.engine.tasks.choices import Choices
 from perf.load.engine.tasks.task import Parts, Task
 from perf.load.spec import LoadSpec
 from perf.model.errors import UsageError
-from perf.model.records import Answer, Operation, Values, Ycsb
+from perf.model.records import Answer, Operation, OperationName, Values, Ycsb
 from perf.systems.sessions import AnswersKeysLater, KeyValueSession, OnGot, Scans
 from perf.workloads.ycsb import Ends, check_scan, key_name, make_record
 
@@ -67,14 +67,14 @@ def store_task(
 
 def make_ycsb_tasks(
     spec: LoadSpec, records: Ycsb, session: KeyValueSession, parts: Parts
-) -> Mapping[Operation, Task[Any, Any]]:
+) -> Mapping[OperationName, Task[Any, Any]]:
     """Return the task of each operation of the mix; all of them choose among the same records."""
     choices = Choices(spec, records)
     return {operation: _make_task(operation, choices, session, parts) for operation in spec.mix}
 
 
 def _make_task(
-    operation: Operation, choices: Choices, session: KeyValueSession, parts: Parts
+    operation: OperationName, choices: Choices, session: KeyValueSession, parts: Parts
 ) -> Task[Any, Any]:
     later = session if isinstance(session, AnswersKeysLater) else None
     match operation:
@@ -110,7 +110,7 @@ def _make_task(
         case Operation.READ_MODIFY_WRITE:
             return _read_modify_write(choices, session, parts)
         case _:
-            raise UsageError(f"records of kind {choices.records.kind} know no {operation.value}")
+            raise UsageError(f"records of kind {choices.records.kind} know no {operation}")
 
 
 def _prepare_update(choices: Choices, number: int) -> RecordUpdate:

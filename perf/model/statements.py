@@ -1,0 +1,172 @@
+"""A workload of one's own: statements of the database's own language, and the values in them.
+
+A statement is text with parameters, `:name`; `values` says what stands for each. A value belongs to a
+row, and is then the same wherever that row is meant, so that an answer can be checked; or to one
+operation, and is then new each time. `perf.workloads.statements` computes them.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Literal, TypeAlias
+
+from annotated_types import Ge, Le, MaxLen, MinLen
+from pydantic import Field, StringConstraints
+
+from perf.model.scalars import STRICT, Name, Positive, RecordCount, RowBytes, Several
+
+# Far above any statement that a person writes, and few enough that all of them are prepared at once.
+_MOST_BYTES, _MOST_STATEMENTS = 10_000, 100
+StatementText: TypeAlias = Annotated[str, MinLen(1), MaxLen(_MOST_BYTES)]
+ValueName: TypeAlias = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
+Whole: TypeAlias = Annotated[int, Ge(-(2**63)), Le(2**63 - 1)]
+Of: TypeAlias = Literal["row", "operation"]
+
+# What is quoted holds no parameter: text in single quotes, names in double ones, and two dashes or
+# slashes begin a comment.
+_QUOTED = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|(?:--|//)[^\n]*|/\*.*?\*/", re.DOTALL)
+_PARAMETER = re.compile(r"(?<![:\w]):([A-Za-z]\w*)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowNumber:
+    """The number of the row, from 0: an integer."""
+
+    __pydantic_config__ = STRICT
+    kind: Literal["row-number"]
+    """The number of the row, from 0."""
+    of: Literal["row"] = "row"
+    """It is always of the row."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IntegerValue:
+    """An integer from `least` to `most`, both included, each alike."""
+
+    __pydantic_config__ = STRICT
+    kind: Literal["integer"]
+    """An integer, each alike."""
+    least: Whole = 0
+    """The smallest."""
+    most: Whole
+    """The largest."""
+    of: Of = "row"
+    """Whether it belongs to the row, or is new in each operation."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextValue:
+    """A text of so many letters and digits, after `prefix`."""
+
+    __pydantic_config__ = STRICT
+    kind: Literal["text"]
+    """Letters and digits."""
+    bytes: RowBytes
+    """How many there are."""
+    prefix: Annotated[str, MaxLen(100)] = ""
+    """What stands before them."""
+    of: Of = "row"
+    """Whether it belongs to the row, or is new in each operation."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChoiceValue:
+    """One of some texts, each alike."""
+
+    __pydantic_config__ = STRICT
+    kind: Literal["choice"]
+    """One of some texts, each alike."""
+    among: Annotated[tuple[Annotated[str, MaxLen(1000)], ...], MinLen(1), MaxLen(10_000)]
+    """The texts."""
+    of: Of = "row"
+    """Whether it belongs to the row, or is new in each operation."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimestampValue:
+    """A time: `begin_ms` (Unix time, milliseconds), and `step_ms` more for each row or operation."""
+
+    __pydantic_config__ = STRICT
+    kind: Literal["timestamp"]
+    """A time, in milliseconds."""
+    begin_ms: Annotated[int, Ge(0), Le(10_000_000_000_000)] = 1_767_225_600_000
+    """2026-01-01T00:00:00Z."""
+    step_ms: Positive = 1
+    """From one row, or operation, to the next."""
+    of: Of = "row"
+    """Whether it belongs to the row, or is new in each operation."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UuidValue:
+    """A random UUID (version 4)."""
+
+    __pydantic_config__ = STRICT
+    kind: Literal["uuid"]
+    """A random UUID (version 4)."""
+    of: Of = "row"
+    """Whether it belongs to the row, or is new in each operation."""
+
+
+Value: TypeAlias = Annotated[
+    RowNumber | IntegerValue | TextValue | ChoiceValue | TimestampValue | UuidValue,
+    Field(discriminator="kind"),
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expected:
+    """What a right answer is: so many rows, and in the first of them the values of the row."""
+
+    __pydantic_config__ = STRICT
+    rows: Several | Literal["any", "none"] | None = None
+    """How many rows: a number, any but none, or none; absent: that is not checked."""
+    columns: Mapping[str, ValueName] = field(default_factory=dict)
+    """Columns of each row of the answer, and the values that they must have."""
+    applied: Literal[True] | None = None
+    """The condition of a lightweight transaction held."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Statement:
+    """One operation: a text with parameters, and the row that it is about.
+
+    `new` is a row that no operation had before: the statement stores it. The others choose among those
+    that are stored, the preloaded ones and an engine's own new ones.
+    """
+
+    __pydantic_config__ = STRICT
+    text: StatementText
+    """What is sent; parameters are `:name`."""
+    row: Literal["uniform", "zipfian", "latest", "new"]
+    """Which row it is about."""
+    expect: Expected | None = None
+    """What a right answer is; absent: any that is no error."""
+
+    @property
+    def parameters(self) -> frozenset[str]:
+        """Return the names of its parameters."""
+        return frozenset(_PARAMETER.findall(_QUOTED.sub(" ", self.text)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Statements:
+    """A schema, the values of rows, and the statements about them, in one language."""
+
+    __pydantic_config__ = STRICT
+    kind: Literal["statements"]
+    """Statements of one's own."""
+    language: Literal["cql"]
+    """Who understands them: CQL (Cassandra, ScyllaDB)."""
+    schema: Annotated[tuple[StatementText, ...], MinLen(1), MaxLen(_MOST_STATEMENTS)]
+    """What is sent once, one after the other, before all else: tables, indexes."""
+    rows: RecordCount
+    """Rows that are stored by `preload: records`, before the first phase."""
+    store: Name
+    """The statement that stores a row."""
+    count: StatementText
+    """A query that gives each stored row once: rows are counted with it after the preload."""
+    values: Annotated[Mapping[ValueName, Value], MaxLen(_MOST_STATEMENTS)]
+    """What stands for each parameter."""
+    statements: Annotated[Mapping[Name, Statement], MinLen(1), MaxLen(_MOST_STATEMENTS)]
+    """The operations, by name."""
