@@ -1,7 +1,6 @@
 """`knickpoint conformance`: the checks of a system, on the product itself and a testbed."""
 
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,23 +8,15 @@ import click
 
 from perf.commands.options import configs_option, data_option
 from perf.config.catalog import default_root, load_catalog
-from perf.jobs.holding import hold
+from perf.jobs.deploying import ONE_SERVER, DeploymentAsk, deploy
 from perf.jobs.measuring import Job
 from perf.local.paths import DataPaths
 from perf.local.progress import Progress
-from perf.model.design import Deployment, Experiment, Suite, Topology, Workload
-from perf.model.errors import MeasureError, UsageError
+from perf.model.design import Workload
+from perf.model.errors import MeasureError
 from perf.model.records import Operation
-from perf.model.results import Release
-from perf.releases import artifacts as releases
-from perf.systems import registry
 from perf.systems.conformance import sensor
-from perf.systems.conformance.check import CheckResult
-from perf.systems.contract import System
-from perf.trial import placement as deployment
 from perf.trial.conformance import Conformance
-from perf.trial.preflight import check_hosts, end_leftovers
-from perf.trial.servers import Servers
 
 _NAME = "conformance"
 _TIMEOUT_S = 10.0
@@ -36,7 +27,7 @@ _TIMEOUT_S = 10.0
 @click.option("--testbed", "testbed_name", required=True, help="Where to deploy it.")
 @click.option("--release", "version", help="Which release.  [default: the newest that is no preview]")
 @click.option(
-    "--topology", "topology_name", default=_NAME, help="In which shape.  [default: one server]"
+    "--topology", "topology_name", default=ONE_SERVER, help="In which shape.  [default: one server]"
 )
 @click.option(
     "--config", "config_name", default="default", show_default=True, help="With which settings."
@@ -76,64 +67,27 @@ def conformance(
     measured there. Nothing is measured, and nothing is added to the history.
     """  # noqa: D301  \b is click's mark for "do not re-wrap"
     catalog = load_catalog(configs or default_root())
-    catalog = replace(
-        catalog,
-        topologies={_NAME: _ONE_SERVER, **catalog.topologies},
-        workloads={_NAME: _WORKLOAD, **catalog.workloads},
-    )
-    system = registry.load(system_name)
-    release = releases.find_release(system, version) if version else _newest(system)
-    experiment = Experiment(
-        name=_NAME,
+    catalog = replace(catalog, workloads={_NAME: _WORKLOAD, **catalog.workloads})
+    job = Job(catalog, DataPaths(data), Progress())
+    ask = DeploymentAsk(
         system=system_name,
+        version=version,
+        testbed=testbed_name,
         config=config_name,
         topology=topology_name,
         workload=_NAME,
-        releases=(release.version,),
     )
-    suite = Suite(name=_NAME, description=_NAME, testbed=testbed_name, experiments=(experiment,))
-    asked = catalog.resolve(suite, experiment)
-    _require_hosts(asked)
-    job = Job(catalog, DataPaths(data), Progress())
-    purpose = f"conformance {system_name} {release.version}"
-    with hold(job.paths, job.progress, (asked.testbed,), purpose):
-        found = _run(asked, system, release, job)
-    counts = Counter(one.passed for one in found)
+    with deploy(ask, job, _NAME) as (servers, target):
+        run = Conformance(servers, target, report=lambda one: click.echo(str(one)))
+        release = servers.cluster.release
+        run.run(job.paths.conformance_logs / f"{release.system}-{release.version}")
+    counts = Counter(one.passed for one in run.found)
     conclusion = f"{counts[True]} checks passed, {counts[False]} failed, {counts[None]} skipped"
     if counts[False]:
         raise MeasureError(f"{conclusion}; the servers' logs are in {job.paths.conformance_logs}")
     click.echo(conclusion)
 
 
-def _run(asked: Deployment, system: System, release: Release, job: Job) -> Sequence[CheckResult]:
-    paths, progress = job.paths, job.progress
-    artifact = job.fetch(release.system, release.version).artifact
-    # No engine runs: what is asked, a client in this process asks.
-    cluster = replace(deployment.place(asked, release, artifact, paths.run), clients=())
-    end_leftovers(cluster, progress)
-    check_hosts(cluster.nodes, system.ports(), asked.testbed.needs)
-    target = system.target(cluster, consistency="quorum", timeout_s=_TIMEOUT_S)
-    servers = Servers(system, cluster, progress)
-    run = Conformance(servers, target, report=lambda one: click.echo(str(one)))
-    run.run(paths.conformance_logs / f"{release.system}-{release.version}")
-    return run.found
-
-
-def _newest(system: System) -> Release:
-    known = system.releases()
-    return next((one for one in reversed(known) if "-" not in one.version), known[-1])
-
-
-def _require_hosts(asked: Deployment) -> None:
-    present = sum(host.role == "server" for host in asked.testbed.hosts)
-    if asked.topology.servers > present:
-        raise UsageError(
-            f"topology {asked.topology.name} needs {asked.topology.servers} server hosts, but testbed "
-            f"{asked.testbed.name} has {present}; choose a smaller topology or another testbed"
-        )
-
-
-_ONE_SERVER = Topology(name=_NAME, description="one server", servers=1)
 _WORKLOAD = Workload(
     name=_NAME,
     description="nothing is measured",

@@ -56,7 +56,7 @@ _GROUPS = {
         "doctor": "List what this machine lacks, and how to get it",
         "demo": "Write the site of a recorded real history",
         "releases": "List the known releases of a database",
-        "workloads": "List the workloads, or explain one",
+        "workloads": "List the workloads, explain one, or try one",
         "host": "Tune, check and reserve the hosts of a testbed",
         "conformance": "Check that a database meets all assumptions",
         "selftest": "Check the load engines against known truth",

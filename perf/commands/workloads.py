@@ -9,25 +9,39 @@ from pathlib import Path
 import click
 
 from perf.commands.options import configs_option
+from perf.commands.workloads_try import try_workload
 from perf.config.catalog import default_root, load_catalog
 from perf.model.design import Suite, Workload
 from perf.model.identity import content_hash
 from perf.model.records import Records
 from perf.model.scaling import scale_down, unscaled_name
+from perf.model.statements import Statements
 from perf.trial.measurement import describe_counted, describe_load
 from perf.workloads.loading import preload_rows, row_bytes
 
 
-@click.command()
-@click.argument("name", required=False)
+class _WorkloadGroup(click.Group):
+    """A group of commands, of which any other word is the name of a workload to explain."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args[0] in self.commands:
+            return super().resolve_command(ctx, args)
+        return _explain.name, _explain, args
+
+
+@click.group(cls=_WorkloadGroup, invoke_without_command=True, subcommand_metavar="[NAME | try NAME]")
 @configs_option
-def workloads(name: str | None, configs: Path | None) -> None:
-    """List the workloads, or explain one.
+@click.pass_context
+def workloads(context: click.Context, *, configs: Path | None) -> None:
+    """List the workloads, explain one, or try one.
 
     \b
     knickpoint workloads
     knickpoint workloads iot-write
     knickpoint workloads iot-write-by-1000
+    knickpoint workloads try own-index
 
     Of one: its purpose, its owner, the public source that it follows, and what its figures must not be
     compared with; then its sizes as they are written, and as each suite runs it. A suite that says
@@ -36,14 +50,27 @@ def workloads(name: str | None, configs: Path | None) -> None:
 
     A series goes by the name and a hash of all that decides what is measured, iot-write@0123456789ab:
     whoever changes a workload, but for its prose, begins new series. docs/workloads.md holds the
-    procedures of the public reports, and what was chosen where they leave a choice.
+    procedures of the public reports, and what was chosen where they leave a choice, and how to write
+    a workload of your own.
     """  # noqa: D301  \b is click's mark for "do not re-wrap"
-    catalog = load_catalog(configs or default_root())
-    if name is None:
+    context.obj = configs
+    if context.invoked_subcommand is None:
+        catalog = load_catalog(configs or default_root())
         click.echo(list_workloads(catalog.workloads[one] for one in sorted(catalog.workloads)))
-    else:
-        workload = catalog.workload(unscaled_name(name))
-        click.echo(describe_workload(workload, catalog.suites.values()))
+
+
+workloads.add_command(try_workload)
+
+
+@click.command("explain")
+@click.argument("name")
+@configs_option
+@click.pass_obj
+def _explain(outer: Path | None, *, name: str, configs: Path | None) -> None:
+    """Explain one workload."""
+    catalog = load_catalog(configs or outer or default_root())
+    workload = catalog.workload(unscaled_name(name))
+    click.echo(describe_workload(workload, catalog.suites.values()))
 
 
 _WIDTH = 100
@@ -67,8 +94,9 @@ def list_workloads(workloads: Iterable[Workload]) -> str:
     """Return two lines for each: name, kind of records and operations; and below, its description."""
     listed = tuple(workloads)
     width = max((len(one.name) for one in listed), default=0)
+    kind_width = max((len(one.records.kind) for one in listed), default=0)
     return "\n".join(
-        f"{one.name:<{width}}  {one.records.kind:<7}  {' '.join(name_operations(one))}\n"
+        f"{one.name:<{width}}  {one.records.kind:<{kind_width}}  {' '.join(name_operations(one))}\n"
         f"{'':<{width}}  {one.description}"
         for one in listed
     )
@@ -149,9 +177,9 @@ def _experiments(suite: Suite, workload: Workload) -> list[str]:
 
 def _sizes(workload: Workload) -> Iterator[str]:
     yield from _say("series", f"{workload.name}@{content_hash(workload)}")
-    yield from _say("records", f"{workload.records.kind}: {', '.join(_values(workload.records))}")
-    rows = preload_rows(workload)
-    stored = f"{rows} rows, {rows * row_bytes(workload) / 1e6:.6g} MB" if rows else "nothing"
+    yield from _describe_records(workload.records)
+    rows, size = preload_rows(workload), row_bytes(workload)
+    stored = f"{rows} rows" + (f", {rows * size / 1e6:.6g} MB" if size else "") if rows else "nothing"
     yield from _say("stored before", stored)
     if workload.batch_rows:
         yield from _say("rows per batch", f"{workload.batch_rows}")
@@ -164,6 +192,17 @@ def _sizes(workload: Workload) -> Iterator[str]:
         yield from _say("counted phase", f"{describe_counted(workload, phase)}{drawn}")
     for line in describe_load(workload).splitlines():
         yield from _say("measured phase", line)
+
+
+def _describe_records(records: Records) -> Iterator[str]:
+    if not isinstance(records, Statements):
+        yield from _say("records", f"{records.kind}: {', '.join(_values(records))}")
+        return
+    yield from _say("records", f"{records.kind}: {records.language}")
+    for text in records.schema:
+        yield from _say("schema", text)
+    for name, statement in records.statements.items():
+        yield from _say(name, f"{statement.row}: {statement.text}")
 
 
 def _values(part: Records | object) -> Iterator[str]:

@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from perf.config.variants import KEY
-from perf.model import access, design, records, references, rules, sources
+from perf.model import access, design, records, references, rules, sources, statements
 from perf.model.design import Suite, SystemConfig, Testbed, Topology, Workload
 from perf.model.references import Report
 from perf.model.rules import Detection, Triage
@@ -60,7 +60,7 @@ def _read_meanings() -> Iterator[tuple[tuple[str, str], str]]:
 
     Read from the source: pydantic could do so as well, but would at every start of every command.
     """
-    for module in (access, design, records, references, rules, sources):
+    for module in (access, design, records, references, rules, sources, statements):
         for node in ast.parse(inspect.getsource(module)).body:
             if isinstance(node, ast.ClassDef):
                 for line, text in pairwise(node.body):

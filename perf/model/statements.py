@@ -116,7 +116,7 @@ Value: TypeAlias = Annotated[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expected:
-    """What a right answer is: so many rows, and in the first of them the values of the row."""
+    """What a right answer is: so many rows, and in each of them the values of the row."""
 
     __pydantic_config__ = STRICT
     rows: Several | Literal["any", "none"] | None = None

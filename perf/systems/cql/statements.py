@@ -5,7 +5,7 @@ topology's copies. An answer is read in one page.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
 from typing import Any
 
@@ -36,8 +36,8 @@ class CqlStatementSession(DriverSession):
         """Wrap a connected session of the driver."""
         super().__init__(session, target)
         self._records = records
-        self._prepared: dict[str, Any] = {}
-        self._parameters: dict[str, tuple[str, ...]] = {}
+        self._prepared: Mapping[str, Any] = {}
+        self._parameters: Mapping[str, tuple[str, ...]] = {}
 
     @classmethod
     def of(
@@ -51,12 +51,8 @@ class CqlStatementSession(DriverSession):
     def _connect(cls, records: Statements, target: Target) -> Iterator["CqlStatementSession"]:
         with open_driver(target) as session:
             wrapped = cls(session, target, records)
-            try:
+            with suppress(InvalidRequest):  # it is not there yet: `create_schema` makes it
                 session.set_keyspace(KEYSPACE)
-            except InvalidRequest:
-                pass  # it is not there yet: `create_schema` makes it
-            else:
-                wrapped.prepare()
             yield wrapped
 
     def create_schema(self, records: Statements) -> None:
@@ -73,16 +69,18 @@ class CqlStatementSession(DriverSession):
         self.prepare()
 
     def prepare(self) -> None:
-        """Prepare all statements; StepFailed if the server refuses one."""
-        for name, statement in self._records.statements.items():
-            prepare = partial(self._session.prepare, statement.text)
-            prepared = self._named(f"statement {name}", statement.text, prepare)
-            prepared.fetch_size = None  # all rows in one answer, never in pages
-            self._prepared[name] = prepared
-            self._parameters[name] = tuple(one.name for one in prepared.column_metadata)
+        """Prepare all statements, once; StepFailed if the server refuses one."""
+        if self._prepared:
+            return
+        prepared = {name: self._prepare(name) for name in self._records.statements}
+        self._parameters = {
+            name: tuple(one.name for one in found.column_metadata) for name, found in prepared.items()
+        }
+        self._prepared = prepared
 
     def columns(self, name: str) -> Sequence[str]:
-        """Return the columns that the server announced; none for one with a condition."""
+        """Return the columns that the server announces; none for one with a condition."""
+        self.prepare()
         return tuple(column[2] for column in self._prepared[name].result_metadata or ())
 
     def ask(self, name: str, values: Mapping[str, StatementValue]) -> Sequence[Sequence[Any]]:
@@ -102,7 +100,14 @@ class CqlStatementSession(DriverSession):
         return Stored(rows=sum(1 for _ in found), payload_bytes=0)
 
     def _bound(self, name: str, values: Mapping[str, StatementValue]) -> tuple[Any, ...]:
+        self.prepare()
         return self._prepared[name], [values[one] for one in self._parameters[name]]
+
+    def _prepare(self, name: str) -> Any:  # noqa: ANN401  the driver is untyped
+        text = self._records.statements[name].text
+        found = self._named(f"statement {name}", text, partial(self._session.prepare, text))
+        found.fetch_size = None  # all rows in one answer, never in pages
+        return found
 
     def _named(self, what: str, text: str, send: Callable[[], Any]) -> Any:  # noqa: ANN401  the driver is untyped
         try:

@@ -12,6 +12,7 @@ from perf.config.catalog import Catalog
 from perf.model.errors import UsageError
 from perf.model.identity import content_hash
 from perf.model.scaling import scale_down
+from perf.model.statements import Statements
 
 CONFIGS = Path(__file__).parents[3] / "configs"
 
@@ -84,3 +85,20 @@ def test_every_workload_file_says_whose_it_is_and_what_it_is_not(catalog: Catalo
         texts = (workload.purpose, workload.owner, workload.source, workload.not_comparable)
         assert all(len(text) > 10 for text in texts), workload.name
         assert "\n" not in workload.description, workload.name
+
+
+def test_a_workload_of_ones_own_is_reported_with_its_statements(catalog: Catalog) -> None:
+    result = run("own-index")
+    assert result.exit_code == 0
+    said = re.sub(r"\s+", " ", result.output)
+    records = catalog.workloads["own-index"].records
+    assert isinstance(records, Statements)
+    assert all(text in said for text in records.schema)
+    assert all(one.text in said for one in records.statements.values())
+    assert "stored before 20000 rows consistency" in said
+
+
+def test_only_statements_can_be_tried() -> None:
+    result = run("try", "iot-mix")
+    assert isinstance(result.exception, UsageError)
+    assert "iot-mix has records of kind sensor" in str(result.exception)

@@ -449,3 +449,49 @@ def test_arbitrary_text_is_accepted_or_refused_with_printable_sentences(
     for problem in reported:
         assert problem.startswith(str(root))
         assert problem.isprintable()
+
+
+OWN = "workloads/own-index.yaml"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "answer"),
+    [
+        ("note: {kind: text", "notes: {kind: text", "text has :note, but records.values has none"),
+        ("store: add-customer", "store: add-costumer", "records.store"),
+        ("row: new", "row: latest", "statements.add-customer.row"),
+        ("city: city", "city: town", "statements.find-by-email.expect.columns.city"),
+        (
+            "id: {kind: row-number}",
+            "id: {kind: timestamp}",
+            "statements.find-by-email.expect.columns.id",
+        ),
+        ("kind: row-number", "kind: uuid, of: operation", "find-by-email.expect.columns.id"),
+        (
+            "note: {kind: text, bytes: 500}",
+            "note: {kind: text, bytes: 500}\n    spare: {kind: uuid}",
+            "values.spare stands in no statement",
+        ),
+        ("preload: records", "", "statements.find-by-email.row"),
+        ("preload: records", "preload: records\nexceeds_memory: true", "exceeds_memory"),
+        ("language: cql", "language: sql", "language"),
+        ("kind: choice, among", "kind: chioce, among", "values.city"),
+        ("mix: {find-by-email", "mix: {find-by-mail", "mix.find-by-mail"),
+    ],
+)
+def test_a_mistake_in_statements_is_named(root: Path, old: str, new: str, answer: str) -> None:
+    text = (Path(__file__).parents[3] / "configs" / OWN).read_text()
+    assert text.count(old) == 1
+    (root / OWN).write_text(text)
+    load_catalog(root)
+    (root / OWN).write_text(text.replace(old, new))
+    found = problems(root)
+    assert all(one.startswith(f"configs/{OWN}:") for one in found), found
+    assert any(answer in one for one in found), found
+
+
+def test_a_statement_has_a_name_of_its_own(root: Path) -> None:
+    text = (Path(__file__).parents[3] / "configs" / OWN).read_text()
+    (root / OWN).write_text(text.replace("find-by-email", "read"))
+    (problem,) = problems(root)
+    assert "statements.read has the name of something else in results" in problem
