@@ -82,7 +82,7 @@ def run(tmp_path: Path, *arguments: str, **environ: str) -> subprocess.Completed
     cache = tmp_path / "cache"
     cache.mkdir(exist_ok=True)
     for kept in ("java", "native"):
-        if not (cache / kept).exists():
+        if not (cache / kept).is_symlink():
             (cache / kept).symlink_to(cache_dir() / kept)
     return subprocess.run(
         [sys.executable, "-m", "perf.commands.main", *arguments],
