@@ -24,8 +24,10 @@ Of: TypeAlias = Literal["row", "operation"]
 
 # What is quoted holds no parameter: text in single quotes, names in double ones, and two dashes or
 # slashes begin a comment.
-_QUOTED = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|(?:--|//)[^\n]*|/\*.*?\*/", re.DOTALL)
-_PARAMETER = re.compile(r"(?<![:\w]):([A-Za-z]\w*)")
+_CQL_QUOTED = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|(?:--|//)[^\n]*|/\*.*?\*/", re.DOTALL)
+_CQL_PARAMETER = re.compile(r"(?<![:\w]):([A-Za-z]\w*)")
+_COMMAND_PARAMETER = re.compile(r'"(?::([A-Za-z]\w*)|(?:[^"\\]|\\.)*)"(?!\s*:)')
+Language: TypeAlias = Literal["cql", "mongodb"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,16 +139,11 @@ class Statement:
 
     __pydantic_config__ = STRICT
     text: StatementText
-    """What is sent; parameters are `:name`."""
+    """What is sent; parameters are `:name`, of a command the text ":name"."""
     row: Literal["uniform", "zipfian", "latest", "new"]
     """Which row it is about."""
     expect: Expected | None = None
     """What a right answer is; absent: any that is no error."""
-
-    @property
-    def parameters(self) -> frozenset[str]:
-        """Return the names of its parameters."""
-        return frozenset(_PARAMETER.findall(_QUOTED.sub(" ", self.text)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,8 +153,8 @@ class Statements:
     __pydantic_config__ = STRICT
     kind: Literal["statements"]
     """Statements of one's own."""
-    language: Literal["cql"]
-    """Who understands them: CQL (Cassandra, ScyllaDB)."""
+    language: Language
+    """What they are: CQL (Cassandra, ScyllaDB), or commands of MongoDB, as JSON."""
     schema: Annotated[tuple[StatementText, ...], MinLen(1), MaxLen(_MOST_STATEMENTS)]
     """What is sent once, one after the other, before all else: tables, indexes."""
     rows: RecordCount
@@ -170,3 +167,19 @@ class Statements:
     """What stands for each parameter."""
     statements: Annotated[Mapping[Name, Statement], MinLen(1), MaxLen(_MOST_STATEMENTS)]
     """The operations, by name."""
+
+    def parameters(self, name: str) -> frozenset[str]:
+        """Return the names of a statement's parameters."""
+        text = self.statements[name].text
+        if self.language == "mongodb":
+            return frozenset(filter(None, _COMMAND_PARAMETER.findall(text)))
+        return frozenset(_CQL_PARAMETER.findall(_CQL_QUOTED.sub(" ", text)))
+
+    @property
+    def texts(self) -> Mapping[tuple[str | int, ...], str]:
+        """Return all that is ever sent, by the steps to where it stands."""
+        return {
+            **{("schema", place): text for place, text in enumerate(self.schema)},
+            ("count",): self.count,
+            **{("statements", name, "text"): one.text for name, one in self.statements.items()},
+        }

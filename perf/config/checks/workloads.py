@@ -1,9 +1,12 @@
 """What the schema of a workload cannot see: confused phases, and operations that cannot be."""
 
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import reduce
 from itertools import pairwise
+from operator import truediv
 
 from perf.config.checks.files import ConfigFile, find_repeated
 from perf.local.problems import Place, suggest
@@ -152,17 +155,32 @@ def _check_statements(at: Place, workload: Workload) -> Iterator[str]:
     elif records.statements[records.store].row != "new":
         why = "but it stores rows that were not there (records.store); say `new`"
         yield (here / "statements" / records.store / "row").say(why)
+    if records.language == "mongodb":
+        yield from _check_commands(here, records)
     used: set[str] = set()
     for name, statement in records.statements.items():
         place, is_stored = here / "statements" / name, workload.preload is not None
         yield from _check_statement(place, name, statement, records, is_stored=is_stored)
         expected = statement.expect.columns.values() if statement.expect else ()
-        used |= {*statement.parameters, *expected}
+        used |= {*records.parameters(name), *expected}
     for name in sorted(records.values.keys() - used):
         yield (here / "values" / name).fault("stands in no statement; remove it")
     if workload.exceeds_memory:
         why = "but how many bytes statements store is not known; remove it"
         yield (at / "exceeds_memory").say(why)
+
+
+def _check_commands(at: Place, records: Statements) -> Iterator[str]:
+    """Insist on JSON objects, each of which begins with the name of a command."""
+    for steps, text in records.texts.items():
+        place = reduce(truediv, steps, at)
+        try:
+            command = json.loads(text)
+        except ValueError as error:
+            yield place.fault(f"is no JSON: {error}")
+        else:
+            if not isinstance(command, dict) or not command:
+                yield place.fault('is no command; write one as {"find": "customers", …}')
 
 
 def _check_statement(
@@ -172,11 +190,14 @@ def _check_statement(
     values = records.values
     if name in {ALL, *Operation}:
         yield at.fault("has the name of something else in results; choose another one")
-    for parameter in sorted(statement.parameters - values.keys()):
+    for parameter in sorted(records.parameters(name) - values.keys()):
         hint = suggest(parameter, values)
         yield (at / "text").fault(f"has :{parameter}, but records.values has none; {hint}")
-    if statement.expect:
-        yield from _check_expected(at / "expect" / "columns", statement.expect, values)
+    if expected := statement.expect:
+        yield from _check_expected(at / "expect" / "columns", expected, values)
+        if expected.applied and records.language != "cql":
+            why = "but only conditions of CQL are applied or not; say `rows` instead"
+            yield (at / "expect" / "applied").say(why)
     if statement.row != "new" and not is_stored:
         yield (at / "row").say("but no row is stored; add `preload: records` to the workload")
 

@@ -85,10 +85,17 @@ class DatabaseSession:
             AccessError, PyMongoError: as `await_answer`.
 
         """
+        with cls.open(target) as client:
+            yield cls(client, target)
+
+    @staticmethod
+    @contextmanager
+    def open(target: Target) -> Iterator[Client]:
+        """Give a client once it has an answer; raise as `await_answer` does."""
         where = target.addresses, target.port, target.timeout_s, target.access
         with open_client(*where, routers=target.routers) as client:
             await_answer(client, target.addresses, target.port, target.access)
-            yield cls(client, target)
+            yield client
 
     def classify(self, error: Exception) -> str:
         """Name the kind of an error.

@@ -49,6 +49,7 @@ from perf.systems.mongodb.client import (
 )
 from perf.systems.mongodb.devops import MongoDevopsSession
 from perf.systems.mongodb.keys import MongoKeyValueSession
+from perf.systems.mongodb.statements import MongoStatementSession
 from perf.systems.processes import (
     ServerProcess,
     defaults_facts,
@@ -94,6 +95,8 @@ class MongoDB(ServerProcess):
         sensor=MongoSession.connect,
         key_value=MongoKeyValueSession.connect,
         devops=MongoDevopsSession.connect,
+        statements=MongoStatementSession.of,
+        language="mongodb",
         native_engine=True,
     )
 

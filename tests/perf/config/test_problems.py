@@ -495,3 +495,24 @@ def test_a_statement_has_a_name_of_its_own(root: Path) -> None:
     (root / OWN).write_text(text.replace("find-by-email", "read"))
     (problem,) = problems(root)
     assert "statements.read has the name of something else in results" in problem
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "answer"),
+    [
+        ('{"create": "sessions"}', '{"create": "sessions"', "schema[0] is no JSON: Expecting"),
+        ('{"count": "sessions"}', "[]", 'count is no command; write one as {"find"'),
+        ("expect: {rows: 1}", "expect: {applied: true}", "expect.applied is true, but only conditions"),
+        ("_id: id, account", "_id: di, account", "expect.columns._id"),
+    ],
+)
+def test_a_mistake_in_commands_is_named(root: Path, old: str, new: str, answer: str) -> None:
+    name = "workloads/own-documents.yaml"
+    text = (Path(__file__).parents[3] / "configs" / name).read_text()
+    assert text.count(old) == 1
+    (root / name).write_text(text)
+    load_catalog(root)
+    (root / name).write_text(text.replace(old, new))
+    (problem,) = problems(root)
+    assert problem.startswith(f"configs/{name}:")
+    assert answer in problem

@@ -1,5 +1,7 @@
 """Values of statements: the same from the same seed, and in bounds; and what a right answer is."""
 
+from dataclasses import replace
+
 import pytest
 
 from perf.model.records import Answer
@@ -7,6 +9,7 @@ from perf.model.statements import (
     ChoiceValue,
     Expected,
     IntegerValue,
+    Language,
     RowNumber,
     Statement,
     Statements,
@@ -98,7 +101,24 @@ PINNED = {
     ],
 )
 def test_parameters_are_found_outside_of_quotes_and_comments(text: str, parameters: set[str]) -> None:
-    assert Statement(text=text, row="new").parameters == parameters
+    assert find_parameters(text, "cql") == parameters
+
+
+@pytest.mark.parametrize(
+    ("text", "parameters"),
+    [
+        ('{"find": "t", "filter": {"_id": ":id", "b": {"$in": [":b_2", 7]}}}', {"id", "b_2"}),
+        ('{":no": 1, "a": "x:no", "b": ":", "c": "\\":no\\""}', set()),
+        ('{"a": ": no", "b" : ":id" }', {"id"}),
+    ],
+)
+def test_parameters_of_a_command_are_whole_texts(text: str, parameters: set[str]) -> None:
+    assert find_parameters(text, "mongodb") == parameters
+
+
+def find_parameters(text: str, language: Language) -> frozenset[str]:
+    statements = {"add-one": Statement(text=text, row="new")}
+    return replace(RECORDS, language=language, statements=statements).parameters("add-one")
 
 
 LIMA = {"id": 3, "city": "Lima"}

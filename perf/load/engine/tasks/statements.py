@@ -100,7 +100,7 @@ class _Makes:
 
         """
         session, statement = self.session, self.records.statements[name]
-        names, columns = statement.parameters, session.columns(name)
+        names, columns = self.records.parameters(name), session.columns(name)
         if expected := statement.expect:
             names |= frozenset(expected.columns.values())
             if missing := expected.columns.keys() - set(columns):

@@ -13,16 +13,12 @@ from pathlib import Path
 import pytest
 from cassandra import DriverException
 from cassandra.cluster import NoHostAvailable
-from catalogs import shipped
 from shipped_conf import write_conf
 
 from perf.hosts.remote import LocalHost, running_pid
-from perf.load.engine.tasks.making import make_preload_task, make_tasks
-from perf.load.spec import LoadSpec
 from perf.model.design import SystemConfig, Testbed, Topology
 from perf.model.errors import NotReady, StepFailed
-from perf.model.records import Answer, Sensor, Stored
-from perf.model.statements import Statements
+from perf.model.records import Sensor, Stored
 from perf.releases.artifacts import copy_variable, fetch, find_release
 from perf.systems.cassandra.defaults import FORCED_OPTIONS
 from perf.systems.cassandra.system import Cassandra
@@ -32,7 +28,6 @@ from perf.systems.contract import (
     GC_PAUSE_S,
     Cluster,
     Node,
-    open_session,
 )
 from perf.systems.cql.client import open_driver
 from perf.systems.sessions import AnswersLater, SensorSession
@@ -330,58 +325,3 @@ def test_a_killed_node_is_reported_comes_back_stops_cleanly_and_leaves_nothing(
     stop(node, force=False)
     SYSTEM.wipe(node)
     assert list(Path(node.work_dir).parent.iterdir()) == []
-
-
-@pytest.mark.parametrize("name", ["own-index", "own-lightweight", "own-expiring"])
-def test_statements_are_answered_as_their_workload_expects(cluster: Cluster, name: str) -> None:
-    workload = shipped().workloads[name]
-    assert isinstance(workload.records, Statements)
-    records = replace(workload.records, rows=50)
-    target = SYSTEM.target(cluster, consistency="quorum", timeout_s=10.0)
-    spec = LoadSpec(
-        target=target,
-        records=records,
-        mix=dict.fromkeys(records.statements, 1.0),
-        seed=1,
-        engine_index=0,
-        engine_count=1,
-        readable_rows=50,
-        first_row=50,
-        output_dir="",
-    )
-    with open_session(SYSTEM, target, records) as session:
-        session.create_schema(records)
-        store = make_preload_task(spec, session)
-        for number in range(50):
-            store.send(store.prepare(number))
-        assert session.stored() == Stored(rows=50, payload_bytes=0)
-    # A client that connects later finds keyspace and tables.
-    with open_session(SYSTEM, target, records) as session:
-        answers = Answers(20 * len(records.statements))
-        tasks = make_tasks(spec, session, lambda *_: pytest.fail("statements have no parts"))
-        asked = [(task, task.prepare(number)) for number in range(20) for task in tasks.values()]
-        for place, (task, filled) in enumerate(asked):
-            assert task.soon is not None
-            task.soon(filled, answers.of(place))
-        given = answers.wait()
-        for place, (task, filled) in enumerate(asked):
-            (rows,) = given[place]
-            assert task.judge(filled, rows) is Answer.COMPLETED, (task.describe(filled), rows)
-        again, filled = next((task, one) for task, one in asked if one.about.turn is not None)
-        rows = again.send(
-            filled
-        )  # what is there already is not there twice; of IF NOT EXISTS: not applied
-        is_applied = again.judge(filled, rows) is Answer.COMPLETED
-        assert is_applied == (name != "own-lightweight")
-
-
-def test_a_statement_that_the_server_refuses_is_named(cluster: Cluster) -> None:
-    workload = shipped().workloads["own-index"]
-    assert isinstance(workload.records, Statements)
-    records = replace(workload.records, schema=("CREATE TABEL customers (id bigint PRIMARY KEY)",))
-    target = SYSTEM.target(cluster, consistency="quorum", timeout_s=10.0)
-    with (
-        pytest.raises(StepFailed, match=r"schema failed on .*it was: CREATE TABEL customers"),
-        open_session(SYSTEM, target, records) as session,
-    ):
-        session.create_schema(records)
