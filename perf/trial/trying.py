@@ -90,7 +90,8 @@ def _try(
         else:
             answer = task.judge(filled, rows)
             is_right = answer is Answer.COMPLETED
-            said = f"{len(rows)} rows" if is_right else f"{answer.value}: {len(rows)} rows"
+            count = f"{len(rows)} row{'' if len(rows) == 1 else 's'}"
+            said = count if is_right else f"{answer.value}: {count}"
             said += "".join(f"  {_shorten(str(tuple(row)))}" for row in rows[:_SHOWN_ROWS])
         wrong += not is_right
         report(f"  {'✓' if is_right else '✗'} {_describe(filled.values)} → {said}")
