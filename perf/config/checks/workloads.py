@@ -176,7 +176,7 @@ def _check_commands(at: Place, records: Statements) -> Iterator[str]:
         place = reduce(truediv, steps, at)
         try:
             command = json.loads(text)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:  # of what is nested too deeply
             yield place.fault(f"is no JSON: {error}")
         else:
             if not isinstance(command, dict) or not command:

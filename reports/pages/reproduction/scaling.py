@@ -9,6 +9,7 @@ from perf.model.metrics import OPERATIONS_PER_DOLLAR, THROUGHPUT
 from perf.model.records import Devops, PutGet, Sensor, Ycsb
 from perf.model.references import PublishedTable, Report, Scaling, Subject, cells
 from perf.model.scaling import scale_down
+from perf.model.statements import Statements
 from perf.workloads.stages import operations_of
 from reports.pages.reproduction.ratios import (
     MeasuredSetting,
@@ -21,7 +22,13 @@ from reports.pages.reproduction.ratios import (
 )
 from reports.wording.wording import sentence
 
-_RECORDS = {Sensor: "devices", PutGet: "keys", Ycsb: "record_count", Devops: "hosts"}
+_RECORDS = {
+    Sensor: "devices",
+    PutGet: "keys",
+    Ycsb: "record_count",
+    Devops: "hosts",
+    Statements: "rows",
+}
 _HOURS_PER_MONTH = 730
 _SATURATION = "saturation"
 

@@ -502,6 +502,7 @@ def test_a_statement_has_a_name_of_its_own(root: Path) -> None:
     [
         ('{"create": "sessions"}', '{"create": "sessions"', "schema[0] is no JSON: Expecting"),
         ('{"count": "sessions"}', "[]", 'count is no command; write one as {"find"'),
+        ('{"count": "sessions"}', "[" * 5000, "records.count is no JSON"),
         ("expect: {rows: 1}", "expect: {applied: true}", "expect.applied is true, but only conditions"),
         ("_id: id, account", "_id: di, account", "expect.columns._id"),
     ],
