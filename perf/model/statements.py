@@ -13,14 +13,16 @@ from typing import Annotated, Literal, TypeAlias
 from annotated_types import Ge, Le, MaxLen, MinLen
 from pydantic import Field, StringConstraints
 
-from perf.model.scalars import STRICT, Name, Positive, RecordCount, RowBytes, Several
+from perf.model.scalars import STRICT, Finite, Name, Positive, RecordCount, RowBytes, Several
 
 # Far above any statement that a person writes, and few enough that all of them are prepared at once.
 _MOST_BYTES, _MOST_STATEMENTS = 10_000, 100
 StatementText: TypeAlias = Annotated[str, MinLen(1), MaxLen(_MOST_BYTES)]
 ValueName: TypeAlias = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
 Whole: TypeAlias = Annotated[int, Ge(-(2**63)), Le(2**63 - 1)]
+Choice: TypeAlias = Annotated[str, MaxLen(1000)] | bool | Whole | Finite
 Of: TypeAlias = Literal["row", "operation"]
+Distribution: TypeAlias = Literal["uniform", "zipfian"]
 
 # What is quoted holds no parameter: text in single quotes, names in double ones, and two dashes or
 # slashes begin a comment.
@@ -43,14 +45,31 @@ class RowNumber:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IntegerValue:
-    """An integer from `least` to `most`, both included, each alike."""
+    """An integer from `least` to `most`, both included; by zipfian, the smaller the likelier."""
 
     __pydantic_config__ = STRICT
     kind: Literal["integer"]
-    """An integer, each alike."""
+    """An integer."""
     least: Whole = 0
     """The smallest."""
     most: Whole
+    """The largest."""
+    distribution: Distribution = "uniform"
+    """Whether each is alike, or the smaller the likelier."""
+    of: Of = "row"
+    """Whether it belongs to the row, or is new in each operation."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RealValue:
+    """A floating-point number of 64 bits from `least` to `most`, uniform."""
+
+    __pydantic_config__ = STRICT
+    kind: Literal["real"]
+    """A number with a fraction."""
+    least: Finite = 0.0
+    """The smallest."""
+    most: Finite
     """The largest."""
     of: Of = "row"
     """Whether it belongs to the row, or is new in each operation."""
@@ -73,13 +92,15 @@ class TextValue:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChoiceValue:
-    """One of some texts, each alike."""
+    """One of some values; by zipfian, the earlier the likelier."""
 
     __pydantic_config__ = STRICT
     kind: Literal["choice"]
-    """One of some texts, each alike."""
-    among: Annotated[tuple[Annotated[str, MaxLen(1000)], ...], MinLen(1), MaxLen(10_000)]
-    """The texts."""
+    """One of some values."""
+    among: Annotated[tuple[Choice, ...], MinLen(1), MaxLen(10_000)]
+    """The values: texts, numbers, or true and false."""
+    distribution: Distribution = "uniform"
+    """Whether each is alike, or the earlier the likelier."""
     of: Of = "row"
     """Whether it belongs to the row, or is new in each operation."""
 
@@ -111,7 +132,7 @@ class UuidValue:
 
 
 Value: TypeAlias = Annotated[
-    RowNumber | IntegerValue | TextValue | ChoiceValue | TimestampValue | UuidValue,
+    RowNumber | IntegerValue | RealValue | TextValue | ChoiceValue | TimestampValue | UuidValue,
     Field(discriminator="kind"),
 ]
 

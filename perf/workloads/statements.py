@@ -16,8 +16,10 @@ from uuid import UUID
 from perf.model.records import Answer
 from perf.model.statements import (
     ChoiceValue,
+    Distribution,
     Expected,
     IntegerValue,
+    RealValue,
     RowNumber,
     Statement,
     Statements,
@@ -26,9 +28,10 @@ from perf.model.statements import (
     UuidValue,
     Value,
 )
-from perf.workloads.splitmix import mix, stream, word
+from perf.workloads.keys import Zipfian, zeta
+from perf.workloads.splitmix import mix, stream, unit, word
 
-StatementValue: TypeAlias = int | str | UUID
+StatementValue: TypeAlias = bool | int | float | str | UUID
 Make: TypeAlias = Callable[[int], StatementValue]
 """Makes the value of row, or of operation, number n."""
 Rows: TypeAlias = Sequence[Sequence[Any]]
@@ -119,21 +122,38 @@ def _stream(seed: int, name: str, run: int) -> int:
 
 def _make(value: Value, own: int, seed: int) -> Make:
     match value:
-        case RowNumber():
-            return lambda number: number
-        case IntegerValue(least=least, most=most):
-            count = most - least + 1
-            return lambda number: least + (word(own, number) * count >> 64)
         case TextValue(bytes=length, prefix=prefix):
             return _make_text(own, _pool(seed, length), length, prefix)
         case ChoiceValue(among=among):
-            return lambda number: among[word(own, number) * len(among) >> 64]
-        case TimestampValue(begin_ms=begin_ms, step_ms=step_ms):
-            return lambda number: begin_ms + number * step_ms
+            place = _place(len(among), value.distribution, own)
+            return lambda number: among[place(number)]
         case UuidValue():
             return lambda number: _make_uuid(own, number)
         case _:
+            return _make_number(value, own)
+
+
+def _make_number(value: RowNumber | IntegerValue | RealValue | TimestampValue, own: int) -> Make:
+    match value:
+        case RowNumber():
+            return lambda number: number
+        case IntegerValue(least=least, most=most):
+            place = _place(most - least + 1, value.distribution, own)
+            return lambda number: least + place(number)
+        case RealValue(least=low, most=high):
+            return lambda number: low + (high - low) * unit(own, number)
+        case TimestampValue(begin_ms=begin_ms, step_ms=step_ms):
+            return lambda number: begin_ms + number * step_ms
+        case _:
             assert_never(value)
+
+
+def _place(count: int, distribution: Distribution, own: int) -> Callable[[int], int]:
+    """Return what draws a number from 0 to below `count`."""
+    if distribution == "zipfian":
+        ranks = Zipfian(count, zeta(count))
+        return lambda number: ranks.rank(unit(own, number))
+    return lambda number: word(own, number) * count >> 64
 
 
 def _make_text(own: int, pool: str, length: int, prefix: str) -> Make:

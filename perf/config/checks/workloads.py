@@ -22,7 +22,15 @@ from perf.model.design import (
 from perf.model.metrics import CANARY_PHASES
 from perf.model.records import ALL, Devops, Operation, PutGet, Sensor, Ycsb, operations_known
 from perf.model.scaling import scale_of
-from perf.model.statements import Expected, Statement, Statements, TimestampValue, Value
+from perf.model.statements import (
+    Expected,
+    IntegerValue,
+    RealValue,
+    Statement,
+    Statements,
+    TimestampValue,
+    Value,
+)
 from perf.workloads.stages import PRELOAD, WARM_UP, ladder_phase, operations_of
 
 _RESERVED = frozenset({WARM_UP, PRELOAD, *CANARY_PHASES})
@@ -163,6 +171,10 @@ def _check_statements(at: Place, workload: Workload) -> Iterator[str]:
         yield from _check_statement(place, name, statement, records, is_stored=is_stored)
         expected = statement.expect.columns.values() if statement.expect else ()
         used |= {*records.parameters(name), *expected}
+    for name, value in records.values.items():
+        if isinstance(value, IntegerValue | RealValue) and value.least > value.most:
+            why = f"but least is {value.least:g}; make it at least as much"
+            yield (here / "values" / name / "most").say(why)
     for name in sorted(records.values.keys() - used):
         yield (here / "values" / name).fault("stands in no statement; remove it")
     if workload.exceeds_memory:

@@ -472,6 +472,11 @@ OWN = "workloads/own-index.yaml"
             "note: {kind: text, bytes: 500}\n    spare: {kind: uuid}",
             "values.spare stands in no statement",
         ),
+        (
+            "{kind: row-number}",
+            "{kind: integer, least: 9, most: 8}",
+            "values.id.most is 8, but least is 9",
+        ),
         ("preload: records", "", "statements.find-by-email.row"),
         ("preload: records", "preload: records\nexceeds_memory: true", "exceeds_memory"),
         ("language: cql", "language: sql", "language"),

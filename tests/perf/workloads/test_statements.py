@@ -1,5 +1,6 @@
 """Values of statements: the same from the same seed, and in bounds; and what a right answer is."""
 
+from collections import Counter
 from dataclasses import replace
 
 import pytest
@@ -10,6 +11,7 @@ from perf.model.statements import (
     Expected,
     IntegerValue,
     Language,
+    RealValue,
     RowNumber,
     Statement,
     Statements,
@@ -33,6 +35,9 @@ RECORDS = Statements(
         "text": TextValue(kind="text", bytes=20, prefix="mail-"),
         "short": TextValue(kind="text", bytes=3),
         "large": TextValue(kind="text", bytes=1_000_000),
+        "real": RealValue(kind="real", least=-1.0, most=2.0),
+        "skewed": IntegerValue(kind="integer", most=9, distribution="zipfian"),
+        "flag": ChoiceValue(kind="choice", among=(True, 3, 0.5), distribution="zipfian"),
         "city": ChoiceValue(kind="choice", among=("Lima", "Lyon")),
         "at": TimestampValue(kind="timestamp", begin_ms=1000, step_ms=10),
         "key": UuidValue(kind="uuid"),
@@ -64,6 +69,14 @@ def test_values_are_within_what_they_are_said_to_be() -> None:
     assert [one["id"] for one in rows] == list(range(1000))
     assert {one["number"] for one in rows} == set(range(-3, 4))
     assert {one["city"] for one in rows} == {"Lima", "Lyon"}
+    reals = [one["real"] for one in rows if isinstance(one["real"], float)]
+    assert (len(reals), -1 <= min(reals) < -0.9, 1.9 < max(reals) < 2) == (1000, True, True)
+    counts = Counter(one["skewed"] for one in rows)
+    # 0.99 is the exponent: the first of ten has 34 % of all, the last 3.5 %.
+    assert (counts[0], counts[9]) == (pytest.approx(340, abs=50), pytest.approx(35, abs=20))
+    assert set(counts) == set(range(10))
+    flags = Counter(str(one["flag"]) for one in rows)
+    assert flags["True"] > flags["3"] > flags["0.5"] > 0
     assert {len(str(one["text"])) for one in rows} == {25}
     assert all(str(one["text"]).startswith("mail-") and str(one["text"])[5:].isalnum() for one in rows)
     assert len({one["text"] for one in rows}) == 1000
@@ -82,11 +95,14 @@ def test_values_do_not_change_from_one_version_to_the_next() -> None:
 PINNED = {
     "at": "1170",
     "city": "Lyon",
+    "flag": "True",
     "fresh": "544196670871694884",
     "id": "17",
     "key": "81ddc4df-eafe-4ead-8722-73a43526c942",
     "number": "1",
+    "real": "1.5733696393580612",
     "short": "RZK",
+    "skewed": "9",
     "text": "mail-5SSIWDY5A5KaJudcebfF",
 }
 
