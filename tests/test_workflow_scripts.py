@@ -108,9 +108,11 @@ def test_bisect_leaves_out_what_is_not_given(place: Place, code: int, said: str)
         find_script("bisect", "bisect", "bisect"), INCIDENT="3f9a1c20", MINUTES="60", **empty
     )
     assert done.returncode == code
-    kept = ("--output", str(place.temporary / "bisection.json"))
-    where = ("--configs", "configs", "--data", str(place.data))
-    assert place.arguments == ["bisect", "--minutes=60", *kept, *where, "--change=3f9a1c20", "--"]
+    file = str(place.temporary / "bisection.json")
+    data = str(place.data)
+    assert place.arguments == [
+        *("bisect", "--minutes=60", "--output", file, "--data", data, "--change=3f9a1c20", "--")
+    ]
     assert said in place.summary[0]
 
 
