@@ -11,7 +11,7 @@ from perf.commands.main import knickpoint
 from perf.config.catalog import load_catalog
 from perf.model.errors import UsageError
 
-WORKFLOWS = Path(__file__).parents[3] / ".github/workflows"
+NIGHTLY = Path(__file__).parents[3] / ".github/workflows/nightly.yml"
 KNOWN = load_catalog(Path("configs"))
 CONFIGS = Path(__file__).parents[2] / "data" / "configs"
 
@@ -70,33 +70,18 @@ def test_an_upgrade_is_a_diff_that_patch_applies(tmp_path: Path) -> None:
     assert read(tmp_path) == made
 
 
-@pytest.mark.parametrize("name", ["nightly", "bisect", "publish", "watchdog"])
-def test_a_workflow_calls_that_of_knickpoint_with_all_that_it_takes(tmp_path: Path, name: str) -> None:
+def test_the_workflow_calls_the_nightly_of_knickpoint(tmp_path: Path) -> None:
     asked = ("--suite", "single", "--github", "example/knickpoint@v1.2")
     assert init(tmp_path, *asked).exit_code == 0
-    made = YAML(typ="safe").load((tmp_path / f".github/workflows/{name}.yml").read_text())
-    theirs = YAML(typ="safe").load((WORKFLOWS / f"{name}.yml").read_text())
-    (job,) = made["jobs"].values()
-    assert job["uses"] == f"example/knickpoint/.github/workflows/{name}.yml@v1.2"
-    called = theirs["on"]["workflow_call"] or {}
-    assert job.get("with", {}).keys() == called.get("inputs", {}).keys()
-    assert job.get("secrets", {}).keys() == called.get("secrets", {}).keys()
-    # A job that is called gets no more than who calls it has.
-    needed = [one.get("permissions", theirs["permissions"]) for one in theirs["jobs"].values()]
-    given = job.get("permissions", made["permissions"])
-    assert given == {scope: level for one in needed for scope, level in one.items()}
-    # What starts it is what starts ours.
-    assert made["on"].keys() == theirs["on"].keys() - {"workflow_call"}
-
-
-def test_a_workflow_measures_the_suite_and_names_a_commit(tmp_path: Path) -> None:
-    asked = ("--suite", "single", "--github", "example/knickpoint@v1.2")
-    assert init(tmp_path, *asked).exit_code == 0
-    read_flow = YAML(typ="safe").load
-    nightly = read_flow((tmp_path / ".github/workflows/nightly.yml").read_text())
-    assert nightly["jobs"]["nightly"]["with"] == {"suite": "single"}
-    bisect = read_flow((tmp_path / ".github/workflows/bisect.yml").read_text())
-    assert bisect["on"]["workflow_dispatch"]["inputs"]["suite"]["default"] == "single"
+    text = (tmp_path / ".github/workflows/nightly.yml").read_text()
+    (job,) = YAML(typ="safe").load(text)["jobs"].values()
+    called = YAML(typ="safe").load(NIGHTLY.read_text())["on"]["workflow_call"]
+    assert job["uses"] == "example/knickpoint/.github/workflows/nightly.yml@v1.2"
+    assert job["with"] == {"suite": "single"}
+    assert (job["with"].keys(), job["secrets"].keys()) == (
+        called["inputs"].keys(),
+        called["secrets"].keys(),
+    )
     refused = init(tmp_path / "other", "--github", "example/knickpoint")
     assert isinstance(refused.exception, UsageError)
     assert not (tmp_path / "other").exists()
