@@ -49,7 +49,9 @@ def test_a_host_is_cut_off(lab: Lab, trials: Trials) -> None:
     assert len(lab.ours("db-2")["db-2"]) == 1, "nobody could end it"
     lab.do("mend", "db-2")
     check_that_the_next_completes(trials)
-    assert f"{SERVER_ENDED.format('db-2')} that an interrupted run left behind" in trials.log.read_text()
+    assert (
+        f"{SERVER_ENDED.format('db-2')} that an interrupted run left behind" in trials.log.read_text()
+    )
 
 
 def test_the_client_host_is_cut_off(lab: Lab, trials: Trials) -> None:
