@@ -111,7 +111,8 @@ def test_bisect_leaves_out_what_is_not_given(place: Place, code: int, said: str)
     file = str(place.temporary / "bisection.json")
     data = str(place.data)
     assert place.arguments == [
-        *("bisect", "--minutes=60", "--output", file, "--data", data, "--change=3f9a1c20", "--")
+        *("bisect", "--minutes=60", "--output", file, "--data", data),
+        *("--configs", "configs", "--change=3f9a1c20", "--"),
     ]
     assert said in place.summary[0]
 
@@ -267,6 +268,29 @@ def test_a_run_that_waited_is_refused_once_main_checks_otherwise(
     # The rules of configs/ need no new run: base is what was fetched, not what was checked out.
     base = place.run("git cat-file -e refs/remotes/origin/main:configs/rules/other")
     assert (base.returncode == 0) is (code == 0)
+
+
+def test_a_repository_that_calls_is_the_one_of_base_and_head(
+    place: Place, head: Callable[..., str], tmp_path: Path
+) -> None:
+    sha = head(branch="refs/heads/mine")
+    done = place.run(f"git clone --quiet --branch main {tmp_path}/origin caller && rm -rf .git")
+    assert done.returncode == 0, done.stderr
+    assert fetch(place, HEAD_SHA=sha) == (0, "")
+    assert place.run("git -C caller rev-parse refs/knickpoint/head").stdout.strip() == sha
+    assert place.run(find_script("candidate", "measure", "measure"), **MEASURED).returncode == 0
+    assert (place.root / "caller/arguments").exists()
+    # It calls another version of Knickpoint by now, so this run would check as it was before.
+    git = "git -c user.name=t -c user.email=t@example.org"
+    done = place.run(
+        f"git clone --quiet --branch main {tmp_path}/origin later && cd later && mkdir .github"
+        f" && touch .github/other && git add .github && {git} commit --quiet -m later"
+        " && git push --quiet origin HEAD:main"
+    )
+    assert done.returncode == 0, done.stderr
+    code, said = fetch(place, HEAD_SHA=sha)
+    assert code == 3
+    assert "start a new run" in said
 
 
 def test_no_other_text_is_a_number_or_a_commit(place: Place, head: Callable[..., str]) -> None:

@@ -108,7 +108,8 @@ def test_checks_out_the_own_default_branch_and_keeps_no_token(place: tuple[str, 
             called = {"repository": "${{ job.workflow_repository }}", "ref": "${{ job.workflow_sha }}"}
             own = {key: one for key, one in given.items() if key != "fetch-depth"}
             if own.pop("path", "") == "caller":  # its configuration, beside our code
-                assert (place, own) == (("nightly", "night"), {})
+                assert place in OWN_HOSTS
+                assert own == {}
             else:
                 assert own == (called if "workflow_call" in FLOWS[place[0]]["on"] else {})
 

@@ -18,7 +18,7 @@ from perf.model.errors import UsageError
 
 _DIFFERS = 1
 _IGNORED = "# What Knickpoint measures and makes: back it up, do not commit it.\n/var/\n"
-_README, _WORKFLOW = "own_repository.md", "own_nightly.yml"
+_README, _WORKFLOWS = "own_repository.md", "own_workflows"
 _ON_GITHUB = re.compile(r"[\w.-]+/[\w.-]+@[\w./-]+")
 
 
@@ -31,7 +31,7 @@ _ON_GITHUB = re.compile(r"[\w.-]+/[\w.-]+@[\w./-]+")
     "--github",
     metavar="OWNER/NAME@REF",
     default="",
-    help="Where Knickpoint is on GitHub: adds a workflow that calls it.",
+    help="Where Knickpoint is on GitHub: adds workflows that call it.",
 )
 @click.option("--upgrade", is_flag=True, help="Show what this version would write, and write nothing.")
 @configs_option
@@ -51,8 +51,8 @@ def init(directory: Path, suite_name: str, *, github: str, upgrade: bool, config
     Other suites, and all configurations that may be taken as examples, are among the files of
     Knickpoint itself; --configs names another directory to take from.
 
-    With --github there is a workflow as well, which calls the nightly of that repository, at a tag or
-    a commit of it: `--github example/knickpoint@v0.1.0`.
+    With --github there are workflows as well (nightly, publish, watchdog, candidate, comment, bisect).
+    They call those of that repository, at a tag or a commit: `--github example/knickpoint@v0.1.0`.
 
     With --upgrade, how the files here differ from those of this version is printed as a diff, your own
     edits as well: `knickpoint init . --upgrade | patch -p1` takes all of it, an editor some of it.
@@ -67,7 +67,7 @@ def init(directory: Path, suite_name: str, *, github: str, upgrade: bool, config
     catalog = load_catalog(root)
     wanted = dict(_make_files(root, catalog, catalog.suite(suite_name)))
     if github:
-        wanted[".github/workflows/nightly.yml"] = _make_workflow(github, suite_name)
+        wanted |= _make_workflows(github, suite_name)
     present = {
         name: path.read_text(errors="replace")
         for name in wanted
@@ -115,12 +115,13 @@ def _make_files(root: Path, catalog: Catalog, suite: Suite) -> Iterator[tuple[st
             yield f"configs/schema/{path.name}", path.read_text()
 
 
-def _make_workflow(github: str, suite: str) -> str:
+def _make_workflows(github: str, suite: str) -> Iterator[tuple[str, str]]:
     repository, _, ref = github.partition("@")
-    text = Path(__file__).with_name(_WORKFLOW).read_text()
-    for word, instead in (("OWNER/NAME", repository), ("@REF", f"@{ref}"), ("SUITE", suite)):
-        text = text.replace(word, instead)
-    return text
+    for path in sorted(Path(__file__).with_name(_WORKFLOWS).iterdir()):
+        text = path.read_text()
+        for word, instead in (("OWNER/NAME", repository), ("@REF", f"@{ref}"), ("SUITE", suite)):
+            text = text.replace(word, instead)
+        yield f".github/workflows/{path.name}", text
 
 
 def _compare(name: str, present: Mapping[str, str], wanted: Mapping[str, str]) -> Iterator[str]:

@@ -40,11 +40,14 @@ SETTINGS = f"settings: {{commitlog_sync: group, commitlog_sync_period: 0ms, {WIN
 class Origin:
     """The bare repository at `bare`, and `work`, a clone in which commits are made."""
 
-    def __init__(self, root: Path) -> None:
-        """Commit this repository as it lies here, with short trials, and make it bare."""
+    def __init__(self, root: Path, own: Path | None = None) -> None:
+        """Commit `own`, or this repository as it lies here with short trials, and make it bare."""
         self.bare, self.work = root / "configs.git", root / "work"
-        copy_tree(self.work)
-        shorten(self.work / "configs")
+        if own:
+            shutil.copytree(own, self.work)
+        else:
+            copy_tree(self.work)
+            shorten(self.work / "configs")
         self.git("init", "--quiet", "--initial-branch=main")
         self.git("config", "user.name", "tests")
         self.git("config", "user.email", "tests@example.org")

@@ -1,7 +1,9 @@
 """A repository of one's own: it runs as it is, writes over nothing, shows what a newer version has."""
 
 import subprocess
+import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
@@ -11,13 +13,18 @@ from perf.commands.main import knickpoint
 from perf.config.catalog import load_catalog
 from perf.model.errors import UsageError
 
-NIGHTLY = Path(__file__).parents[3] / ".github/workflows/nightly.yml"
+FLOWS = Path(__file__).parents[3] / ".github/workflows"
+COMMIT = "0123456789abcdef0123456789abcdef01234567"
 KNOWN = load_catalog(Path("configs"))
 CONFIGS = Path(__file__).parents[2] / "data" / "configs"
 
 
 def init(directory: Path, *more: str) -> Result:
     return CliRunner().invoke(knickpoint, ["init", str(directory), *more])
+
+
+def load(text: str) -> Any:  # noqa: ANN401  YAML is any tree
+    return YAML(typ="safe", pure=True).load(text)
 
 
 def read(directory: Path) -> dict[str, str]:
@@ -70,21 +77,45 @@ def test_an_upgrade_is_a_diff_that_patch_applies(tmp_path: Path) -> None:
     assert read(tmp_path) == made
 
 
-def test_the_workflow_calls_the_nightly_of_knickpoint(tmp_path: Path) -> None:
-    asked = ("--suite", "single", "--github", "example/knickpoint@v1.2")
+def test_the_workflows_call_those_of_knickpoint(tmp_path: Path) -> None:
+    asked = ("--suite", "single", "--github", f"example/knickpoint@{COMMIT}")
     assert init(tmp_path, *asked).exit_code == 0
-    text = (tmp_path / ".github/workflows/nightly.yml").read_text()
-    (job,) = YAML(typ="safe").load(text)["jobs"].values()
-    called = YAML(typ="safe").load(NIGHTLY.read_text())["on"]["workflow_call"]
-    assert job["uses"] == "example/knickpoint/.github/workflows/nightly.yml@v1.2"
-    assert job["with"] == {"suite": "single"}
-    assert (job["with"].keys(), job["secrets"].keys()) == (
-        called["inputs"].keys(),
-        called["secrets"].keys(),
-    )
+    made = {path.name: path.read_text() for path in (tmp_path / ".github/workflows").iterdir()}
+    called = {path.name: load(path.read_text()) for path in FLOWS.iterdir()}
+    # `build` is called by a database's repository, and `command` starts what is by hand as well.
+    assert made.keys() == called.keys() - {"audit.yml", "build.yml", "ci.yml", "command.yml"}
+    for name, text in made.items():
+        (job,) = load(text)["jobs"].values()
+        asks = called[name]["on"]["workflow_call"] or {}
+        assert job["uses"] == f"example/knickpoint/.github/workflows/{name}@{COMMIT}"
+        # `comment` is told of another run by `build` alone.
+        taken = () if name == "comment.yml" else asks.get("inputs", {}).keys()
+        assert job.get("with", {}).keys() == set(taken)
+        assert job.get("secrets", {}).keys() == asks.get("secrets", {}).keys()
+        # A job that is called may do no more than the one that calls, or GitHub starts none of them.
+        for one in called[name]["jobs"].values():
+            granted = {"contents": "read"} | one.get("permissions", {})
+            assert granted.items() <= job["permissions"].items(), name
+        # What starts it, and how it is called where others look for it, is as with Knickpoint itself.
+        for key in ("name", "run-name"):
+            assert load(text).get(key) == called[name].get(key)
+        starts = {key: one for key, one in called[name]["on"].items() if key != "workflow_call"}
+        assert load(text)["on"].keys() == starts.keys()
+        # Its suite is the one that was asked for.
+        for key in starts.keys() - ({"workflow_dispatch"} if name == "nightly.yml" else set()):
+            assert load(text)["on"][key] == starts[key]
+    assert load(made["nightly.yml"])["jobs"]["nightly"]["with"] == {"suite": "single"}
     refused = init(tmp_path / "other", "--github", "example/knickpoint")
     assert isinstance(refused.exception, UsageError)
     assert not (tmp_path / "other").exists()
+
+
+def test_zizmor_finds_nothing_in_these_workflows(tmp_path: Path) -> None:
+    assert init(tmp_path, "--github", f"example/knickpoint@{COMMIT}").exit_code == 0
+    zizmor = Path(sys.executable).with_name("zizmor")
+    asked = [zizmor, "--offline", "--pedantic", "--quiet", tmp_path / ".github"]
+    done = subprocess.run(asked, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
 
 
 def test_a_suite_that_is_none_is_explained(tmp_path: Path) -> None:
