@@ -62,7 +62,7 @@ def try_workload(
     )
     job = Job(catalog, DataPaths(data), Progress())
     with deploy(ask, job, f"trying {name} on") as (servers, target):
-        logs = job.paths.conformance_logs / name
+        logs = job.paths.tried_logs / name
         wrong = try_statements(
             servers, target, workload.records, seed=workload.seed, logs=logs, report=click.echo
         )

@@ -35,7 +35,7 @@ class DeploymentAsk:
 
 @contextmanager
 def deploy(ask: DeploymentAsk, job: Job, what: str) -> Iterator[tuple[Servers, Target]]:
-    """Give servers that are placed, and can be installed and started, on a testbed that is held.
+    """Yield servers that can be installed and started, on a testbed that is leased meanwhile.
 
     Whoever is given them cleans them up.
 

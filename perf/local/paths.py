@@ -73,6 +73,11 @@ class DataPaths:
         return self.data / "conformance"
 
     @property
+    def tried_logs(self) -> Path:
+        """The servers' logs of each workload that was tried, one directory each."""
+        return self.data / "tried"
+
+    @property
     def lock(self) -> Path:
         """Held by the one process that may measure into this data directory."""
         return self.data / "measuring.lock"

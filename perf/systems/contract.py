@@ -9,6 +9,7 @@ protocols of their own (`BootstrapsOnce`, `Settles`); the harness asks and falls
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, Self, TypeAlias, TypeVar, runtime_checkable
 
@@ -135,7 +136,7 @@ class Sessions:
     sensor: Connect[SensorSession]
     key_value: Connect[KeyValueSession] | None = None
     devops: Connect[DevopsSession] | None = None
-    statements: Callable[[Statements], Connect[StatementSession]] | None = None
+    statements: Callable[[Statements, Target], AbstractContextManager[StatementSession]] | None = None
     language: str = ""
     """What statements are written in; nothing where there is no session for them."""
     native_engine: bool = False
@@ -151,7 +152,7 @@ class Sessions:
             case Devops():
                 return self.devops
             case Statements(language=self.language) if self.statements:
-                return self.statements(records)
+                return partial(self.statements, records)
             case Statements():
                 return None
 

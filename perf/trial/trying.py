@@ -5,8 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from perf.load.engine.tasks.making import make_preload_task, make_tasks
-from perf.load.engine.tasks.statements import Filled
+from perf.load.engine.tasks.statements import Filled, make_statement_tasks, store_row_task
 from perf.load.engine.tasks.task import Task
 from perf.load.spec import LoadSpec
 from perf.model.errors import StepFailed
@@ -54,14 +53,14 @@ def try_statements(
         with open_session(servers.system, target, few) as session:
             session.create_schema(few)
             report(f"stored {_store(spec, few, session)} rows with {few.store}")
-            tasks = make_tasks(spec, session, _no_parts)
+            tasks = make_statement_tasks(spec, few, session)
             return sum(_try(str(name), task, few, session, report) for name, task in tasks.items())
     finally:
         servers.clean_up(logs)
 
 
 def _store(spec: LoadSpec, records: Statements, session: StatementSession) -> int:
-    task = make_preload_task(spec, session)
+    task = store_row_task(spec, records, session)
     for number in range(records.rows):
         try:
             task.send(task.prepare(number))
@@ -104,7 +103,3 @@ def _describe(values: Mapping[str, object]) -> str:
 
 def _shorten(text: str) -> str:
     return printable(text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…")
-
-
-def _no_parts(*_: object) -> Any:  # noqa: ANN401  statements have no parts
-    raise NotImplementedError

@@ -1,4 +1,4 @@
-"""What stands in the statements of a workload of one's own, and what a right answer is; pure.
+"""Values of the statements of a workload of one's own, and what a right answer is; pure.
 
 A value of a row is a function of the seed, its own name and the number of the row; a value of an
 operation one of the seed, the name, the run of engines and the number of the operation. So whoever

@@ -80,8 +80,8 @@ def test_a_build_that_was_approved_is_measured_and_reported(
     assert content.head == Revision(ref=f"0.build.{HEAD[:10]}", sha=HEAD)
     assert content.outcome is Outcome.INVALID
     (comment,) = forge.shown
-    # Where the baseline ran, it is known that the head does not; on a busy machine, nothing is.
-    assert re.search(f"state=(broken|invalid) sha={HEAD}", comment)
+    # The baseline ran, within wide limits: so it is known that the head does not.
+    assert f"state=broken sha={HEAD}" in comment
     (check,) = forge.runs.values()
     assert (check["head_sha"], check["status"], check["conclusion"]) == (HEAD, "completed", "failure")
     assert forge.leaked == []

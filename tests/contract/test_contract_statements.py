@@ -4,7 +4,7 @@ Cassandra is real; MongoDB's is an emulator of its protocol, and proves our use 
 """
 
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -12,11 +12,11 @@ import pytest
 from catalogs import shipped
 from served import REAL, Served
 
-from perf.load.engine.tasks.making import make_preload_task, make_tasks
+from perf.load.engine.tasks.statements import make_statement_tasks, store_row_task
 from perf.load.engine.tasks.task import Task
 from perf.load.spec import LoadSpec
 from perf.model.errors import StepFailed
-from perf.model.records import Answer, OperationName, Stored
+from perf.model.records import Answer, Stored
 from perf.model.statements import Expected, Statements
 from perf.systems import registry
 from perf.systems.contract import open_session
@@ -59,10 +59,6 @@ def make_spec(served: Served, records: Statements) -> LoadSpec:
     )
 
 
-def no_parts(*_: object) -> Any:  # noqa: ANN401  never called
-    raise NotImplementedError
-
-
 @pytest.fixture
 def served(name: str, request: pytest.FixtureRequest) -> Served:
     found: Served = request.getfixturevalue(f"{EXAMPLES[name]}_server")
@@ -75,7 +71,7 @@ def session(name: str, served: Served) -> Iterator[StatementSession]:
     records, system = read_records(name), registry.load(EXAMPLES[name])
     with open_session(system, served.target, records) as first:
         first.create_schema(records)
-        store = make_preload_task(make_spec(served, records), first)
+        store = store_row_task(make_spec(served, records), records, first)
         for number in range(ROWS):
             filled = store.prepare(number)
             assert store.judge(filled, store.send(filled)) is Answer.COMPLETED
@@ -107,10 +103,7 @@ def test_answers_are_as_the_workload_expects(
     name: str, served: Served, session: StatementSession
 ) -> None:
     records = read_records(name)
-    tasks: Mapping[OperationName, Task[Any, Any]] = make_tasks(
-        make_spec(served, records), session, no_parts
-    )
-    for task in tasks.values():
+    for task in make_statement_tasks(make_spec(served, records), records, session).values():
         for number in range(TIMES):
             filled = task.prepare(number)
             rows = ask(task, filled)
@@ -123,8 +116,8 @@ def test_answers_are_as_the_workload_expects(
         if statement.expect and statement.expect.columns
     }
     spec = replace(make_spec(served, records), seed=2, mix=dict.fromkeys(readers, 1.0))
-    spec = replace(spec, records=replace(records, statements={**records.statements, **readers}))
-    for task in make_tasks(spec, session, no_parts).values():
+    records = replace(records, statements={**records.statements, **readers})
+    for task in make_statement_tasks(spec, records, session).values():
         for number in range(TIMES):
             filled = task.prepare(number)
             assert task.judge(filled, ask(task, filled)) is not Answer.COMPLETED

@@ -176,7 +176,7 @@ def _check_statements(at: Place, workload: Workload) -> Iterator[str]:
             why = f"but least is {value.least:g}; make it at least as much"
             yield (here / "values" / name / "most").say(why)
     for name in sorted(records.values.keys() - used):
-        yield (here / "values" / name).fault("stands in no statement; remove it")
+        yield (here / "values" / name).fault("is used by no statement; remove it")
     if workload.exceeds_memory:
         why = "but how many bytes statements store is not known; remove it"
         yield (at / "exceeds_memory").say(why)

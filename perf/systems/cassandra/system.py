@@ -81,7 +81,7 @@ class Cassandra(Product):
         sensor=cql.CqlSession.connect,
         key_value=CqlKeyValueSession.connect,
         devops=CqlDevopsSession.connect,  # before 4.1, none of its queries can be asked
-        statements=CqlStatementSession.of,
+        statements=CqlStatementSession.connect_for,
         language="cql",
         native_engine=True,
     )

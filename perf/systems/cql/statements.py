@@ -5,9 +5,9 @@ topology's copies. An answer is read in one page.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 from cassandra import DriverException, InvalidRequest
 from cassandra.cluster import NoHostAvailable
@@ -40,15 +40,9 @@ class CqlStatementSession(DriverSession):
         self._parameters: Mapping[str, tuple[str, ...]] = {}
 
     @classmethod
-    def of(
-        cls, records: Statements
-    ) -> Callable[[Target], AbstractContextManager["CqlStatementSession"]]:
-        """Return what connects a client of these statements."""
-        return partial(cls._connect, records)
-
-    @classmethod
     @contextmanager
-    def _connect(cls, records: Statements, target: Target) -> Iterator["CqlStatementSession"]:
+    def connect_for(cls, records: Statements, target: Target) -> Iterator[Self]:
+        """Connect a client of these statements."""
         with open_driver(target) as session:
             wrapped = cls(session, target, records)
             with suppress(InvalidRequest):  # it is not there yet: `create_schema` makes it

@@ -91,7 +91,7 @@ class DatabaseSession:
     @staticmethod
     @contextmanager
     def open(target: Target) -> Iterator[Client]:
-        """Give a client once it has an answer; raise as `await_answer` does."""
+        """Yield a client once the server has answered; raise what `await_answer` raises."""
         where = target.addresses, target.port, target.timeout_s, target.access
         with open_client(*where, routers=target.routers) as client:
             await_answer(client, target.addresses, target.port, target.access)

@@ -7,10 +7,9 @@ for each document that it matched or inserted (`n`).
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
-from functools import partial
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Self
 
 import pymongo
 from bson.binary import UuidRepresentation
@@ -50,15 +49,9 @@ class MongoStatementSession(DatabaseSession):
         }
 
     @classmethod
-    def of(
-        cls, records: Statements
-    ) -> Callable[[Target], AbstractContextManager["MongoStatementSession"]]:
-        """Return what connects a client of these statements."""
-        return partial(cls._connect, records)
-
-    @classmethod
     @contextmanager
-    def _connect(cls, records: Statements, target: Target) -> Iterator["MongoStatementSession"]:
+    def connect_for(cls, records: Statements, target: Target) -> Iterator[Self]:
+        """Connect a client of these statements."""
         with cls.open(target) as client:
             yield cls(client, target, records)
 

@@ -95,7 +95,7 @@ class MongoDB(ServerProcess):
         sensor=MongoSession.connect,
         key_value=MongoKeyValueSession.connect,
         devops=MongoDevopsSession.connect,
-        statements=MongoStatementSession.of,
+        statements=MongoStatementSession.connect_for,
         language="mongodb",
         native_engine=True,
     )

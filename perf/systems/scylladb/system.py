@@ -112,7 +112,7 @@ class ScyllaDB(Product):
         sensor=cql.CqlSession.connect,
         key_value=CqlKeyValueSession.connect,
         devops=CqlDevopsSession.connect,  # which queries a release takes, its server says
-        statements=CqlStatementSession.of,
+        statements=CqlStatementSession.connect_for,
         language="cql",
         native_engine=True,
     )

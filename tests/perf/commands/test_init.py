@@ -88,7 +88,7 @@ def test_the_workflows_call_those_of_knickpoint(tmp_path: Path) -> None:
         (job,) = load(text)["jobs"].values()
         asks = called[name]["on"]["workflow_call"] or {}
         assert job["uses"] == f"example/knickpoint/.github/workflows/{name}@{COMMIT}"
-        # `comment` is told of another run by `build` alone.
+        # Only `build` calls `comment` about a run of its own.
         taken = () if name == "comment.yml" else asks.get("inputs", {}).keys()
         assert job.get("with", {}).keys() == set(taken)
         assert job.get("secrets", {}).keys() == asks.get("secrets", {}).keys()

@@ -470,7 +470,7 @@ OWN = "workloads/own-index.yaml"
         (
             "note: {kind: text, bytes: 500}",
             "note: {kind: text, bytes: 500}\n    spare: {kind: uuid}",
-            "values.spare stands in no statement",
+            "values.spare is used by no statement",
         ),
         (
             "{kind: row-number}",

@@ -93,7 +93,7 @@ class _Makes:
         choose: Callable[[int], AboutRow],
         acknowledge: Callable[[int], None] | None = None,
     ) -> Task[Filled, Rows]:
-        """Return what sends a statement about the row that is chosen, and is told of a new one.
+        """Return the task of a statement; `acknowledge` is called once a new row is stored.
 
         Raises:
             UsageError: its answer lacks a column that is expected.
