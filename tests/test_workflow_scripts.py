@@ -165,6 +165,7 @@ def test_candidate_hands_over_the_result_of_this_run_only(place: Place, code: in
         ("candidate", "measure", "measure"),
         ("nightly", "night", "night"),
         ("bisect", "bisect", "bisect"),
+        ("build", "measure", "measure"),
     ],
 )
 def test_what_a_head_or_a_server_makes_knickpoint_print_is_no_command_of_the_runner(
@@ -172,7 +173,8 @@ def test_what_a_head_or_a_server_makes_knickpoint_print_is_no_command_of_the_run
 ) -> None:
     make_repository(place)
     place.answer("::error::x\n::set-output name=result::/etc/passwd\n", 0)
-    inputs = dict.fromkeys(("INCIDENT", "SYSTEM", "SPAN", "EXPERIMENT", "METRIC"), "")
+    names = ("INCIDENT", "SYSTEM", "SPAN", "EXPERIMENT", "METRIC", "COMMIT", "AGAINST")
+    inputs = dict.fromkeys(names, "")
     done = place.run(find_script(workflow, job, step), **MEASURED, **inputs)
     first, *printed, last = done.stdout.splitlines()
     assert first.startswith("::stop-commands::")
@@ -247,6 +249,7 @@ def test_what_is_on_no_branch_needs_a_reviewer(place: Place, head: Callable[...,
         ("analysis/judging/looser", 3),
         ("analysis/orchestration/looser", 3),
         ("infra/roles/runner/allowed", 3),
+        ("requirements/measure.txt", 3),
         ("configs/rules/other", 0),
     ],
 )

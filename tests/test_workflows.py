@@ -320,6 +320,7 @@ OTHER = {"full_name": "stranger/configs", "fork": True}
         ({"path": ".github/workflows/evil.yml"}, False),
         ({"path": "dynamic/candidate.yml"}, False),
         ({"conclusion": "skipped"}, False),
+        ({"run_attempt": 2}, False),  # hosts turn it away: its result is that of the first
     ],
     ids=str,
 )
@@ -358,6 +359,15 @@ def test_only_a_command_on_a_pull_request_starts_a_machine(
 ) -> None:
     event = events.issue_comment(body, 1, login="alice", is_pull=is_pull)
     assert bool(evaluate(JOBS["command", "answer"]["if"], contexts(event))) is is_read
+
+
+def test_comments_of_others_push_no_command_out_of_the_queue() -> None:
+    group = FLOWS["command"]["concurrency"]["group"]
+    alice, mallory, again = (
+        fill(group, contexts(events.issue_comment("/knickpoint help", number, login=login)))
+        for number, login in enumerate(("alice", "mallory", "alice"), start=1)
+    )
+    assert alice == again != mallory
 
 
 def test_what_a_comment_starts_takes_these_inputs() -> None:

@@ -54,7 +54,7 @@ def history() -> None:
 @click.option(
     "--drop-lost",
     is_flag=True,
-    help="Also if the old history holds trials whose bundle is gone or cannot be read.",
+    help="Also if the old history holds trials whose bundle is gone, unreadable or replaced.",
 )
 @data_option
 def rebuild(*, drop_lost: bool, data: Path) -> None:

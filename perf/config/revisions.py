@@ -36,6 +36,8 @@ _STALE_S = 600.0
 _GIT_LIMIT_S = 300.0
 MOST_FILES, MOST_BYTES, MOST_PARTS, MOST_EXPERIMENTS = 1_000, 2 << 20, 100_000, 500
 """Of a configuration. Ours: 105 files, 0.4 MB, 16,000 parts, 154 experiments in all of its suites."""
+MOST_DEPTH = 20
+"""Of directories, one in the other, from the root of the repository on; ours: 3."""
 _PARTS = (b",", b":", b"\n", b"[", b"{", b"- ", b"? ")
 """Each value of a YAML file takes one: what is counted in no time takes 50 µs each to be read."""
 _MOST_LISTED = 1 << 20
@@ -277,7 +279,12 @@ def _find_problems(blobs: Sequence[_Blob]) -> list[str]:
         for one in blobs
         if not one.path.isprintable() or any(part.lower() in _NO_NAMES for part in one.path.split("/"))
     ]
-    return links + names
+    deep = [
+        f"{printable(one.path[:80])}: lies {one.path.count('/')} directories deep; at most {MOST_DEPTH}"
+        for one in blobs
+        if one.path.count("/") > MOST_DEPTH
+    ]
+    return links + names + deep[:1]
 
 
 def _write(repository: Path, blobs: Sequence[_Blob], tree: Path) -> None:

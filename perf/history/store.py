@@ -6,7 +6,7 @@ each query alike. What they are kept in is `storage`: a `file`, or a `lake` that
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -25,6 +25,7 @@ from perf.history.place import has_history, read_place
 from perf.history.rows import (
     PARTS,
     HistoryRow,
+    as_utc,
     head_of_row,
     rows_of_trial,
     trial_of_rows,
@@ -40,7 +41,7 @@ from perf.model.errors import BundleError, DamagedHistory, HistoryError, UsageEr
 from perf.model.histograms import percentile_us
 from perf.model.metrics import HIGHEST_LOAD
 from perf.model.nights import is_ahead
-from perf.model.results import Move, Observation, Purpose, Trial, TrialHead, TrialId
+from perf.model.results import Move, Observation, Purpose, Release, Source, Trial, TrialHead, TrialId
 from perf.model.shown import list_some
 
 COMPARED_AGAIN = 1_000
@@ -246,6 +247,20 @@ class History:
             "SELECT trial_id, bundle_sha256 FROM trials ORDER BY started_at DESC, trial_id DESC"
         )
         return {TrialId(row["trial_id"]): row["bundle_sha256"] for row in rows}
+
+    def started_at(self, trial: TrialId) -> datetime:
+        """Return when a trial began that is in the history."""
+        (row,) = self._tables.rows("SELECT started_at FROM trials WHERE trial_id = ?", [trial])
+        return as_utc(row["started_at"])
+
+    def find_artifact(self, release: Release, source: Source) -> str:
+        """Return the SHA-256 of what was installed as a release when it was measured first, or ""."""
+        rows = self._tables.rows(
+            "SELECT artifact_sha256 AS sha256 FROM trials WHERE system = ? AND version = ? "
+            "AND artifact_source = ? AND artifact_sha256 <> '' ORDER BY started_at, trial_id LIMIT 1",
+            [release.system, release.version, source.value],
+        )
+        return str(rows[0]["sha256"]) if rows else ""
 
     def search_bounds(self) -> dict[tuple[TrialId, str, str], tuple[float, float]]:
         """Return the ends between which each answer of a search lies, by trial, phase and operation."""
@@ -493,15 +508,19 @@ def replace_damaged(paths: DataPaths, problem: DamagedHistory, report: Callable[
 
 
 def _make_from(
-    fresh: Path, bundles: Sequence[Path], report: Callable[[str], None], known: Collection[str]
+    fresh: Path, bundles: Sequence[Path], report: Callable[[str], None], known: Mapping[str, str]
 ) -> tuple[Appended, list[str]]:
-    """Fill an empty history; return also which of the known trials it lacks."""
+    """Fill an empty history; return also which of the known trials it has not as they were.
+
+    `known` has the digest of each one's bundle.
+    """
     with open_history(fresh) as history:
         result = _append_each(history, bundles, report)
-        return result, sorted({*known} - history.bundle_digests().keys())
+        now = history.bundle_digests()
+        return result, sorted(name for name in known if now.get(TrialId(name)) != known[name])
 
 
-def _list_lost(lost: Sequence[str], how: str = "is gone or cannot be read") -> str:
+def _list_lost(lost: Sequence[str], how: str = "is gone, cannot be read or is another one now") -> str:
     trials = "a trial" if len(lost) == 1 else f"{len(lost):,} trials"
     listed = "\n".join(f"  {line}" for line in list_some(lost, 5))
     return f"{trials} whose bundle {how}:\n{listed}"
@@ -513,7 +532,9 @@ def _append_each(history: History, paths: Sequence[Path], report: Callable[[str]
     changed: list[str] = []
     # Known ones are reported at once: asked one by one, a catalog that is far away would take minutes.
     digests = history.bundle_digests()
-    due = {*_find_due(digests, datetime.now(UTC).toordinal())}
+    here = {place.name for place in paths}
+    newest = next((name for name in digests if name in here), None)
+    due = {*_find_due(digests, _days_since(history.started_at(newest) if newest else None))}
     compared, read_whole = ({*islice(digests, most), *due} for most in (COMPARED_AGAIN, READ_AGAIN))
     for place in paths:
         name = TrialId(place.name)
@@ -542,10 +563,21 @@ def _append_each(history: History, paths: Sequence[Path], report: Callable[[str]
     return Appended(new=new, known=known, bad=(*bad, *changed))
 
 
-def _find_due(names: Iterable[TrialId], day: int) -> Iterator[TrialId]:
-    """Yield the trials whose bundles are read again on a day, which is counted in days."""
+def _days_since(newest: datetime | None) -> range:
+    """Return the days, as numbers, since what the history holds was measured: those of today, too.
+
+    Whoever measures on working days only must read on Monday what was due on Sunday.
+    """
+    today = datetime.now(UTC).toordinal()
+    first = newest.toordinal() + 1 if newest else today
+    return range(max(min(first, today), today - VERIFIED_WITHIN_DAYS + 1), today + 1)
+
+
+def _find_due(names: Iterable[TrialId], days: Iterable[int]) -> Iterator[TrialId]:
+    """Yield the trials whose bundles are read again on some days."""
+    of_days = {day % VERIFIED_WITHIN_DAYS for day in days}
     for name in names:
-        if (crc32(name.encode()) - day) % VERIFIED_WITHIN_DAYS == 0:
+        if crc32(name.encode()) % VERIFIED_WITHIN_DAYS in of_days:
             yield name
 
 

@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from perf.config.catalog import Catalog, default_root, find_experiment, load_catalog
 from perf.history.place import start_of_ids
-from perf.history.store import Appended, append_all
+from perf.history.store import Appended, append_all, open_history
 from perf.jobs.feasible import check_load_time
 from perf.jobs.holding import hold, renew_lease
 from perf.load.native_binary import ENGINE, find_native, native_cache, sha256_of
@@ -72,9 +72,21 @@ class Job:
         artifact = releases.fetch(system, release, build=build, report=self.progress.report)
         if artifact.source not in (Source.PATH, Source.BUILTIN):
             key = f"{system_name} {version} {artifact.source}"
+            self._pin_measured(key, release, artifact.source)
             if changed := self._find_change(key, artifact.sha256):
                 raise ReleaseError(f"{changed} Find out who changed a release.")
         return Fetched(release=release, artifact=artifact)
+
+    def _pin_measured(self, key: str, release: Release, source: Source) -> None:
+        """Take what the history says was measured first for the first use of a release.
+
+        A file of first uses that is lost, or was removed, must not make way for other bytes.
+        """
+        if key not in read_found(self.paths.found_releases).pins and self.paths.history.exists():
+            with open_history(self.paths.history, read_only=True) as history:
+                measured = history.find_artifact(release, source)
+            if measured:
+                pin(self.paths.found_releases, key, measured)
 
     def _find_change(self, key: str, sha256: str) -> str:
         """Say that something is not what it was when it was first used here; nothing if it is.
@@ -88,7 +100,7 @@ class Job:
             return ""
         return (
             f"{key} is not what it was when it was first used here: its checksum was {expected}, and is"
-            f" {sha256}; to accept it, remove the checksum from {path}."
+            f" {sha256}; to accept it, put that in place of the other in {path}."
         )
 
     def fetch_all(self, wanted: Iterable[tuple[str, str]]) -> "FetchedAll":

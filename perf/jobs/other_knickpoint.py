@@ -15,8 +15,9 @@ from signal import SIGTERM
 from perf.history import bundle
 from perf.hosts import lease
 from perf.jobs.measuring import Job
-from perf.local.children import tie
+from perf.local.children import environment, tie
 from perf.local.paths import DataPaths
+from perf.model.access import VARIABLES_BEGIN
 from perf.model.errors import MeasureError, UsageError
 from perf.model.identity import named
 from perf.model.results import Trial
@@ -135,4 +136,9 @@ def _find_difference(theirs: Trial, order: Order) -> list[str]:
 
 
 def _environment() -> dict[str, str]:
-    return {name: value for name, value in os.environ.items() if name not in _OURS}
+    """Return what it gets: the passwords of databases, but no other secret of this process.
+
+    An older one may hand all that it gets to its servers.
+    """
+    passwords = {name: value for name, value in os.environ.items() if name.startswith(VARIABLES_BEGIN)}
+    return {name: value for name, value in (environment() | passwords).items() if name not in _OURS}

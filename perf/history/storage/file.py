@@ -8,7 +8,7 @@ import os
 import re
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
 from functools import lru_cache
 from importlib.resources import files
@@ -196,18 +196,20 @@ def replacement(path: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def rebuilding(path: Path, *, keeps_old: bool) -> Iterator[tuple[Path, frozenset[str]]]:
-    """Do as `replacement`, and give the trials of the old one, as far as it can be read.
+def rebuilding(path: Path, *, keeps_old: bool) -> Iterator[tuple[Path, Mapping[str, str]]]:
+    """Do as `replacement`, and give the trials of the old one with the digests of their bundles.
+
+    As far as it can be read.
 
     One that cannot be read is kept beside the new one, unless it is empty, and so is any other if it is
     to be.
     """
     with replacing(path, is_read=False) as (fresh, old):
-        known: frozenset[str] = frozenset()
+        known: Mapping[str, str] = {}
         if path.exists():
             try:
-                rows = old.execute(f"SELECT trial_id FROM {upgrades.OLD}.trials").fetchall()  # noqa: S608  our own name
-                known = frozenset(trial for (trial,) in rows)
+                asked = f"SELECT trial_id, bundle_sha256 FROM {upgrades.OLD}.trials"  # noqa: S608  our own name
+                known = dict(old.execute(asked).fetchall())
             except duckdb.Error:
                 keeps_old = True
         yield fresh, known

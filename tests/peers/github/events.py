@@ -4,6 +4,7 @@ After https://docs.github.com/en/webhooks/webhook-events-and-payloads. The runne
 """
 
 from typing import Any
+from zlib import crc32
 
 JSON = dict[str, Any]
 REPOSITORY = {"full_name": "example/configs", "fork": False, "default_branch": "main"}
@@ -44,6 +45,7 @@ def workflow_run(run: int, title: str, **changes: Any) -> JSON:  # noqa: ANN401 
             "head_repository": REPOSITORY,
             "status": action,
             "conclusion": "success" if action == "completed" else None,
+            "run_attempt": 1,
             "pull_requests": [],
             **changes,
         },
@@ -66,7 +68,7 @@ def issue_comment(body: str, number: int, *, login: str, is_pull: bool = True) -
         "comment": {
             "id": number,
             "body": body,
-            "user": {"login": login, "type": "User"},
+            "user": {"id": crc32(login.encode()), "login": login, "type": "User"},
             "author_association": "NONE",
         },
         "sender": {"login": login},

@@ -135,6 +135,18 @@ def test_a_tree_that_fans_out_is_refused(repository: GitRepository, entries: str
         load(repository, head=commit)
 
 
+def test_a_file_in_a_thousand_directories_is_refused(repository: GitRepository) -> None:
+    content = repository.root.parent / "content"
+    content.write_bytes(b"")
+    entry = f"100644 blob {repository.git('hash-object', '-w', str(content))}\tdeep.yaml"
+    for _ in range(1_200):
+        entry = f"040000 tree {make_tree(repository, entry)}\td"
+    root = make_tree(repository, f"040000 tree {make_tree(repository, entry)}\tconfigs")
+    commit = repository.git("commit-tree", root, "-p", "main", "-m", "by hand")
+    with pytest.raises(ConfigError, match=r"lies 1201 directories deep.* at most 20"):
+        load(repository, head=commit)
+
+
 LINE = (
     "{name: n-%d, system: fake, config: default, topology: three, workload: tiny-write, releases: [1]}"
 )

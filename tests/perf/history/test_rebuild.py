@@ -1,5 +1,6 @@
 """What a rebuild may drop, what an append says of bundles that are gone, how damage is mended."""
 
+import dataclasses
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -32,6 +33,14 @@ def lose_trial(place: Path) -> None:
     (place / bundle.TRIAL).unlink()
 
 
+def replace(place: Path) -> None:
+    """Put another trial in its place, whole and sealed."""
+    trial, intervals = bundle.read(place)
+    shutil.rmtree(place)
+    staged = bundle.stage(DataPaths(place.parents[1]), trial.id)
+    bundle.seal(staged, dataclasses.replace(trial, seed=trial.seed + 1), intervals)
+
+
 DAMAGES = (cut, flip, lose_trial, shutil.rmtree)
 
 
@@ -40,7 +49,7 @@ def trials_of(path: Path) -> list[str]:
         return [trial.id for trial in history.trials()]
 
 
-@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize("damage", [*DAMAGES, replace])
 def test_a_rebuild_drops_no_trial_that_nobody_gave_up(
     filled: DataPaths, bundles: tuple[Path, ...], damage: Callable[[Path], None]
 ) -> None:
@@ -49,8 +58,9 @@ def test_a_rebuild_drops_no_trial_that_nobody_gave_up(
     with pytest.raises(HistoryError, match=f"(?s)a trial whose.*{bundles[1].name}.*--drop-lost"):
         rebuild(filled.history, bundle.find(filled), silent)
     assert filled.history.read_bytes() == before
-    assert rebuild(filled.history, bundle.find(filled), silent, drops_lost=True).new == 2
-    assert trials_of(filled.history) == [bundles[0].name, bundles[2].name]
+    left = [place.name for place in bundles if damage is replace or place != bundles[1]]
+    assert rebuild(filled.history, bundle.find(filled), silent, drops_lost=True).new == len(left)
+    assert trials_of(filled.history) == left
     assert not list(filled.data.glob("history.damaged*")), "the old one could be read"
 
 

@@ -5,9 +5,10 @@ import random
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta, tzinfo
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Self
+from types import SimpleNamespace
+from zlib import crc32
 
 import duckdb
 import pytest
@@ -68,6 +69,7 @@ def test_an_append_compares_the_latest_of_the_known_bundles_again(
     for place in bundles:
         (place / bundle.MANIFEST).write_text("{}", encoding="utf-8")
     monkeypatch.setattr(store, "COMPARED_AGAIN", 2)
+    monkeypatch.setattr(store, "_find_due", lambda *_: ())
     with open_history(filled.history, read_only=True) as history:
         by_start = [trial.id for trial in history.trials()]
     appended = append_all(filled, silent)
@@ -75,29 +77,25 @@ def test_an_append_compares_the_latest_of_the_known_bundles_again(
     assert [Path(text.split(" is not the bundle")[0]).name for text in appended.bad] == by_start[1:]
 
 
-def test_an_append_reads_each_bundle_again_within_some_days(
+def test_on_a_monday_an_append_reads_what_was_due_on_the_weekend(
     filled: DataPaths, bundles: tuple[Path, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    read: list[str] = []
     monkeypatch.setattr(store, "COMPARED_AGAIN", 0)
     monkeypatch.setattr(store, "READ_AGAIN", 0)
-    read: list[str] = []
-    check = bundle.check
-    monkeypatch.setattr(bundle, "check", lambda place: (read.append(place.name), check(place)))
-
-    class Clock(datetime):
-        """A clock that goes a day further whenever somebody looks."""
-
-        day = 0
-
-        @classmethod
-        def now(cls, tz: tzinfo | None = None) -> Self:
-            cls.day += 1
-            return cls(2026, 6, 1, tzinfo=tz) + timedelta(days=cls.day)
-
-    monkeypatch.setattr(store, "datetime", Clock)
-    for _ in range(store.VERIFIED_WITHIN_DAYS):
+    monkeypatch.setattr(bundle, "check", lambda place: read.append(place.name))
+    with open_history(filled.history, read_only=True) as history:
+        newest = max(trial.started_at for trial in history.trials())
+    within = store.VERIFIED_WITHIN_DAYS
+    due = {place.name: crc32(place.name.encode()) % within for place in bundles}
+    for days in range(1, within + 1):
+        today = newest + timedelta(days=days)
+        monkeypatch.setattr(store, "datetime", SimpleNamespace(now=lambda _zone, at=today: at))
+        read.clear()
         append_all(filled, silent)
-    assert sorted(read) == sorted(one.name for one in bundles)
+        since = {(today.toordinal() - back) % within for back in range(days)}
+        assert set(read) == {name for name, day in due.items() if day in since}
+    assert len(read) == len(bundles), "all of them within that time"
 
 
 def test_verifying_finds_what_is_bad_replaced_gone_or_new_and_changes_nothing(

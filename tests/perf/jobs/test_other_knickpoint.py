@@ -24,6 +24,7 @@ from perf.jobs.interleaving import (
     take_side,
 )
 from perf.jobs.measuring import Job
+from perf.jobs.other_knickpoint import ask_version
 from perf.local.paths import DataPaths
 from perf.local.progress import Progress
 from perf.model.errors import MeasureError, UsageError
@@ -130,6 +131,18 @@ def test_what_is_no_knickpoint_is_refused_before_anything_is_measured(
 ) -> None:
     with pytest.raises(UsageError, match=f"no knickpoint that runs: {why}"):
         begin(tmp_path, write(text))
+
+
+def test_it_gets_the_passwords_of_databases_and_no_other_secret(
+    tmp_path: Path, write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secrets = ("PGPASSWORD", "AWS_SECRET_ACCESS_KEY", "GITHUB_TOKEN", "KNICKPOINT_WEBHOOK_URL")
+    for name in (*secrets, "KNICKPOINT_PASSWORD_X", "PYTHONPATH"):
+        monkeypatch.setenv(name, "planted")
+    given = tmp_path / "given"
+    ask_version(write(f"#!/bin/sh\nenv > {given}\necho knickpoint, version 1.0\n"))
+    names = {line.split("=")[0] for line in given.read_text().splitlines()}
+    assert names & {*secrets, "KNICKPOINT_PASSWORD_X", "PYTHONPATH"} == {"KNICKPOINT_PASSWORD_X"}
 
 
 def test_a_program_that_measures_nothing_or_something_else_ends_it_and_loses_nothing(

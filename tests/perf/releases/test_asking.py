@@ -6,7 +6,8 @@ import json
 import subprocess
 import tarfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -14,11 +15,13 @@ from pathlib import Path
 import pytest
 
 from perf.config.catalog import load_catalog
+from perf.history import bundle
+from perf.history.store import append_all
 from perf.jobs.measuring import Fetched, Job, ask_sources, order_point
 from perf.local.paths import DataPaths
 from perf.local.progress import Progress
 from perf.model.errors import InputError, KnickpointError, ReleaseError
-from perf.model.results import Artifact, Purpose, Release, Source
+from perf.model.results import Artifact, Purpose, Release, Source, Trial
 from perf.model.sources import (
     ArchiveSource,
     BuildSource,
@@ -287,6 +290,26 @@ def test_an_archive_must_be_what_its_source_said_and_stay_what_it_was(tmp_path: 
     # The cache is emptied, and the archive is another one.
     make_archive(builds / "a.tar.gz", "y")
     (tmp_path / "cache").rename(tmp_path / "away")
+    with pytest.raises(ReleaseError, match="not what it was when it was first used"):
+        job.fetch("fake", "2.0.91")
+
+
+def test_what_the_history_says_was_measured_first_stays_it_without_the_file_of_first_uses(
+    tmp_path: Path, make_trial: Callable[..., Trial]
+) -> None:
+    builds = tmp_path / "builds"
+    make_archive(builds / "a.tar.gz")
+    (builds / "a.json").write_text(json.dumps({"version": "2.0.91"}))
+    job = job_of(tmp_path, DirectorySource(**named("ci"), kind="directory", path=str(builds)))
+    fetched = job.fetch("fake", "2.0.91")
+    trial = make_trial(release=fetched.release, artifact=replace(fetched.artifact, location=""))
+    bundle.seal(bundle.stage(job.paths, trial.id), trial, ())
+    append_all(job.paths, lambda _: None)
+    found = job.paths.found_releases
+    known = json.loads(found.read_text())
+    found.write_text(json.dumps({**known, "pins": {}}))
+    (tmp_path / "cache").rename(tmp_path / "away")
+    make_archive(builds / "a.tar.gz", "y")
     with pytest.raises(ReleaseError, match="not what it was when it was first used"):
         job.fetch("fake", "2.0.91")
 
