@@ -6,7 +6,6 @@ counted as its own. Its *inclusive* cost is that of all stacks that it is in.
 """
 
 import math
-import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -14,7 +13,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from statistics import fmean, median, variance
-from typing import Annotated, Self, TypeAlias
+from typing import Annotated, Self
 
 from annotated_types import MaxLen
 from pydantic import TypeAdapter, ValidationError
@@ -30,6 +29,7 @@ from analysis.comparing.results import (
 from perf.model.errors import InputError
 from perf.model.results import SIDES, Release, SideName
 from perf.model.scalars import STRICT
+from perf.model.stacks import RUNTIME, UNSEEN, Stacks, own_frames, short_name
 
 CONFIDENCE = 0.99
 KINDS: Mapping[CostKind, str] = {
@@ -37,21 +37,6 @@ KINDS: Mapping[CostKind, str] = {
     "alloc": "allocated, bytes per operation",
 }
 """What is compared, with its unit. Waits for locks are kept in bundles, and read by people."""
-UNSEEN = ("not seen by the profiler",)
-"""The stack of CPU time that the kernel counted and no sample met."""
-_RUNTIME = "the JVM: "
-"""How the names of what the runtime does by itself begin: its compiler and collector come in bursts."""
-_FOREIGN = ("java.", "javax.", "jdk.", "sun.", "com.sun.")
-"""Packages of the language."""
-_MODE = re.compile(r"_\[[a-z0-9]\]$")
-"""How async-profiler ends the name of a frame of Java (compiled, inlined …), and of the kernel (k)."""
-_FOLDED = (
-    (re.compile(r"\$\$Lambda[^.;]*"), "$$Lambda"),
-    (re.compile(r"lambda\$([^.;$]+)\$\d+"), r"lambda$\1"),
-    (re.compile(r"((?:Method|Constructor)Accessor)\d+"), r"\1"),
-    (re.compile(r".*/([^/;]+\.so)\S*(?: \(deleted\))?$"), r"\1"),
-)
-"""Numbers that are others in each process, so that frames match."""
 _LEAST_TRIALS = 2
 """Of each side: one alone does not say how it scatters."""
 _OFTEN = 10
@@ -63,9 +48,6 @@ _LEAST_SHARE = 0.01
 """Of all that a side costs: frames below it on both sides are not asked."""
 _LEAST_DRAWN = 0.002
 """Of all: stacks below it are not drawn."""
-
-Stacks: TypeAlias = Mapping[tuple[str, ...], float]
-"""What each stack cost, from the outermost frame on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +82,7 @@ class FrameDifference:
     @property
     def short_name(self) -> str:
         """Return class and method: CommitLog.add."""
-        return ".".join(self.name.removesuffix("()").rsplit(".", 2)[-2:])
+        return short_name(self.name)
 
     @property
     def difference(self) -> float:
@@ -191,53 +173,6 @@ def read_profile_comparison(content: bytes, path: Path) -> ProfileComparison:
         raise InputError(path, find_faults(error)) from error
 
 
-def read_stacks(text: str, kind: str) -> Stacks:
-    """Return the stacks of a file of collapsed ones, with frames that match between processes.
-
-    Lambdas, accessors and the copies of native libraries lose their numbers; how a frame was compiled
-    is dropped, too. What is allocated stands last, as `new` and its type. A line that is none is left
-    out.
-    """
-    stacks: defaultdict[tuple[str, ...], float] = defaultdict(float)
-    for line in text.splitlines():
-        stack, _, total = line.rpartition(" ")
-        if stack and total.isdigit():
-            frames = tuple(map(_fold, stack.split(";")))
-            if kind == "alloc":
-                frames = (*frames[:-1], f"new {frames[-1].removesuffix('()')}")
-            stacks[frames] += int(total)
-    return stacks
-
-
-def _fold(frame: str) -> str:
-    """Return a frame without numbers that change; one of Java ends with `()` from here on."""
-    mode = _MODE.search(frame)
-    is_java = mode is not None and mode[0] != "_[k]"
-    name = _MODE.sub("", frame)
-    for pattern, instead in _FOLDED:
-        name = pattern.sub(instead, name)
-    return f"{name}()" if is_java and "." in name else name
-
-
-def _is_own(frame: str) -> bool:
-    return frame.endswith("()") and not frame.startswith(_FOREIGN)
-
-
-def _own_frames(stack: Sequence[str]) -> tuple[str, ...]:
-    """Return the frames of the database's code; of a stack without any, what it is of the runtime."""
-    if own := tuple(frame for frame in stack if _is_own(frame)):
-        return own
-    if stack == UNSEEN:
-        return UNSEEN
-    told = ";".join(stack)
-    if "Compile" in told:
-        return (f"{_RUNTIME}compiler",)
-    if any(word in told for word in ("G1", "GC", "Gang", "Shenandoah", "ZDriver", "Parallel")):
-        return (f"{_RUNTIME}garbage collector",)
-    java = [frame for frame in stack if frame.endswith("()")]
-    return (java[-1],) if java else (f"{_RUNTIME}other",)
-
-
 @dataclass(slots=True)
 class _Costs:
     """The costs per operation in one trial, by frame and by stack."""
@@ -260,7 +195,7 @@ class _Costs:
 def _count(profile: Profile) -> _Costs:
     costs = _Costs(profile.grain)
     for stack, found in profile.stacks.items():
-        cost, frames = found * profile.unit, _own_frames(stack)
+        cost, frames = found * profile.unit, own_frames(stack)
         costs.total += cost
         costs.own[frames[-1]] += cost
         for frame in set(frames):
@@ -307,7 +242,7 @@ class _Noise:
             seen += variance(values) / len(values)
         freedom = len(old) + len(new) - 2
         most = expected * float(chdtri(freedom, _SCATTERS_AS_OTHERS)) / freedom
-        if seen > most or frame.startswith(_RUNTIME) or frame in UNSEEN:
+        if seen > most or frame.startswith(RUNTIME) or frame in UNSEEN:
             return -float(stdtrit(freedom, self.level)) * math.sqrt(seen)
         return -float(ndtri(self.level)) * math.sqrt(expected)
 

@@ -66,23 +66,6 @@ class PreparedSequence:
             return math.copysign(math.inf, step) if step else 0.0
         return step / error
 
-    def size_without_furthest(self, start: int, at: int, end: int) -> float:
-        """Return the size of a step, positive, without the furthest point of its shorter side.
-
-        In standard errors, like `size`; a side of one point has no other.
-        """
-        low, high = max(start, at - self.reach), min(end, at + self.reach)
-        few, many = sorted((self.clipped[low:at], self.clipped[at:high]), key=len)
-        if len(few) < 2:  # noqa: PLR2004  nothing is left without it
-            return 0.0
-        steps = few - many.mean()
-        if steps.sum() < 0:
-            steps = -steps
-        rest = float(steps.sum() - steps.max()) / (len(few) - 1)
-        variance = variance_of_mean(len(few) - 1, self.persistence)
-        error = self.deviation * math.sqrt(variance + variance_of_mean(len(many), self.persistence))
-        return rest / error if error else math.inf
-
     def outdoes_newest_scatter(self, start: int, at: int, end: int, p_value: float) -> bool:
         """Return whether a step is large even for how the newest points up to `end` scatter.
 

@@ -17,6 +17,7 @@ from analysis.judging.drift import WatchEvidence, WatchState, is_canary
 from analysis.judging.echoes import without_echoes
 from analysis.judging.explanations import Explanation, PriceMove
 from analysis.judging.findings import may_be_older
+from analysis.judging.hints import Hint
 from analysis.judging.incidents import Incident
 from analysis.judging.judgement import JudgedSeries, Judgement, Shortage, find_shortage
 from analysis.judging.remeasurement import Reply, measure_of
@@ -35,6 +36,7 @@ from perf.model.night_names import night_name, night_span
 from perf.model.results import SeriesKey
 from perf.model.rules import TriageEntry
 from perf.model.series_names import series_words
+from perf.model.stacks import short_name
 
 SettingsInWords: TypeAlias = Mapping[Explanation, str]
 """The settings behind what changed with both values, where they are known."""
@@ -77,11 +79,22 @@ def describe(judgement: Judgement, settings: SettingsInWords = NO_WORDS) -> Iter
         yield from (f"{_INDENT}{line}" for line in _describe_series(judged))
     for incident in judgement.incidents:
         yield from _describe_incident(incident, settings)
+    for hint in judgement.hints:
+        yield f"hint        {say_hint(hint)}"
     for judged in judgement.watched:
         for change in judged.change_points:
             yield f"testbed     {words.series(judged.series.key)}"
             yield f"{_INDENT}{_describe_change(change)}"
     yield say_judgement(judgement)
+
+
+def say_hint(hint: Hint) -> str:
+    """Say which cost grew, where, by how much and since when."""
+    key, unit = hint.key, words.unit(hint.change)
+    what = short_name(key.statistic) if hint.is_code else key.metric
+    size = f"{words.value(hint.before)} → {words.value(hint.after)} {unit}"
+    where = f"{key.system} {key.line}, {key.workload_name}, {key.phase}"
+    return f"{where}: {what} {size} since {words.beginning(hint.change)}"
 
 
 def say_judgement(judgement: Judgement) -> str:

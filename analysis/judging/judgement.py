@@ -36,6 +36,7 @@ from analysis.judging.findings import (
     question,
     search,
 )
+from analysis.judging.hints import Hint
 from analysis.judging.incidents import (
     Case,
     Incident,
@@ -109,6 +110,8 @@ class Judgement:
     asked: int = 0
     suspects: tuple[SuspectedChange, ...] = ()
     minimum_points: int | None = None
+    hints: tuple[Hint, ...] = ()
+    """What grew by less than throughput can show; no verdict rests on it."""
 
 
 Spread: TypeAlias = Callable[

@@ -15,14 +15,11 @@ from pathlib import Path
 from analysis.bisecting.record import BisectionRecord
 from analysis.comparing.profiles import (
     KINDS,
-    UNSEEN,
     Profile,
     ProfileComparison,
     ProfileDifference,
-    Stacks,
     compare_profiles,
     read_profile_comparison,
-    read_stacks,
     write_profile_comparison,
 )
 from analysis.comparing.results import ComparisonResult
@@ -36,10 +33,17 @@ from perf.local.paths import DataPaths
 from perf.local.plain_files import read_plain
 from perf.model.errors import UsageError
 from perf.model.identity import named
-from perf.model.metrics import THROUGHPUT
-from perf.model.records import ALL, is_part
-from perf.model.results import SIDES, Purpose, Taken, Trial, TrialStatus
-from perf.trial.profiling import ALLOCATED_BYTES, CPU_INTERVAL_US, PROFILED, ProfiledTime, read_times
+from perf.model.results import SIDES, Purpose, Taken, TrialStatus
+from perf.model.stacks import UNSEEN, Stacks, read_stacks
+from perf.trial.profiling import (
+    ALLOCATED_BYTES,
+    CPU_INTERVAL_US,
+    PROFILED,
+    ProfiledTime,
+    find_rate,
+    missed_looks,
+    read_times,
+)
 
 PROFILES_FILE = "profiles.json"
 BLOCKS = 2
@@ -175,28 +179,14 @@ def _compare(paths: DataPaths, taken: Sequence[Taken]) -> Iterator[ProfileDiffer
 def _read(paths: DataPaths, one: Taken, phase: str, kind: str, time: ProfiledTime) -> Iterator[Profile]:
     """Yield the profile of a trial if it has one."""
     stacks = _read_stacks(paths.trials / one.trial.id / PROFILES / f"{phase}-{kind}.collapsed.gz", kind)
-    total, operations = sum(stacks.values()), _find_rate(one.trial, phase) * time.seconds
+    total, operations = sum(stacks.values()), find_rate(one.trial.samples, phase) * time.seconds
     if total and operations:
         if kind == "alloc":
             grain = ALLOCATED_BYTES / operations
             yield Profile(side=one.side, stacks=stacks, unit=1 / operations, grain=grain)
             return
-        # Each sample stands for its interval. The kernel's account is whole: it has the switches of
-        # threads and the bursts that are over before a timer can interrupt them.
-        missed = max(0.0, time.cpu_s * 1e6 / CPU_INTERVAL_US - total)
-        unit = CPU_INTERVAL_US / operations
+        missed, unit = missed_looks(time, total), CPU_INTERVAL_US / operations
         yield Profile(side=one.side, stacks={**stacks, UNSEEN: missed}, unit=unit, grain=unit)
-
-
-def _find_rate(trial: Trial, phase: str) -> float:
-    """Return the operations per second of a phase, of all its kinds together."""
-    rates = {
-        sample.operation: sample.value
-        for sample in trial.samples
-        if (sample.phase, sample.metric) == (phase, THROUGHPUT.name)
-        if sample.iteration is None and not is_part(sample.operation)
-    }
-    return rates.get(ALL) or sum(rates.values())
 
 
 def _read_stacks(path: Path, kind: str) -> Stacks:

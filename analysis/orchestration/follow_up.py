@@ -41,16 +41,30 @@ from analysis.orchestration.explaining import BLOCKS, explain, read_profile_comp
 from perf.config.catalog import find_experiment, find_experiment_of
 from perf.history.store import open_history
 from perf.jobs.feasible import planned_s
+from perf.jobs.holding import hold
 from perf.jobs.interleaving import Pairing, fetch_sides, find_past_turns, pair_methods, take_side
-from perf.jobs.measuring import Job
+from perf.jobs.measuring import Job, order_point
 from perf.jobs.night import find_new, read_nights
+from perf.jobs.plans import is_done
 from perf.model.design import Experiment, Suite
 from perf.model.errors import KnickpointError
 from perf.model.facts import METHOD
 from perf.model.identity import named
+from perf.model.metrics import METHOD_CPU
 from perf.model.nights import Night
-from perf.model.results import SIDES, TURNS, Named, Purpose, Release, Trial, TrialHead, TrialStatus
+from perf.model.results import (
+    SIDES,
+    TURNS,
+    Named,
+    Purpose,
+    Release,
+    Trial,
+    TrialHead,
+    TrialId,
+    TrialStatus,
+)
 from perf.model.shown import format_duration
+from perf.trial.profiling import PROFILED
 
 Answer = TypeVar("Answer")
 _FEWEST_BLOCKS = 2
@@ -218,6 +232,44 @@ def _look_on(blocks: Sequence[Block], rule: StoppingRule, seed: int) -> InterimA
     seen = look(blocks, rule, seed)
     is_used_up = len(blocks) >= rule.most_blocks
     return replace(seen, is_over=is_used_up) if seen.outcome is Outcome.UNDECIDED else seen
+
+
+def profile_releases(tonight: CurrentNight) -> FollowedUp:
+    """Measure each release of this night once more with a profiler, while `hint_minutes` last.
+
+    What the code of the servers costs there are series of their own, for hints. What was measured
+    before the night was interrupted is not measured again.
+    """
+    done, job, suite = FollowedUp(), tonight.job, tonight.suite
+    left_s, without = (suite.hint_minutes or 0) * 60.0, set[str]()
+    for trial in tonight.trials if suite.hint_minutes else ():
+        system, version = trial.release.system, trial.release.version
+        is_fit = (trial.purpose, trial.status) == (Purpose.SCHEDULED, TrialStatus.COMPLETED)
+        name = TrialId(f"{trial.id}.profile")
+        if not is_fit or system in without or is_done(job.paths, name):
+            continue
+        what = f"{trial.experiment} at {version}"
+        experiment = find_experiment(suite, trial.experiment)
+        if tonight.trial_s(experiment) > left_s:
+            left = f"{format_duration(left_s)} left are too short for one more trial"
+            done.left_out.append(f"{what}: {left}; give the suite more hint_minutes")
+            continue
+        deployment = job.catalog.resolve(suite, experiment)
+        try:
+            with hold(job.paths, job.progress, [deployment.testbed], f"the profile of {what}"):
+                order = order_point(name, trial.night, deployment, job.fetch(system, version))
+                profiled = job.measure(
+                    replace(order, purpose=Purpose.PROFILE, remarks=(*order.remarks, PROFILED))
+                )
+        except KnickpointError as error:
+            done.failed.append(f"{what}: {error}")
+            break
+        left_s -= (profiled.finished_at - profiled.started_at).total_seconds()
+        if not any(sample.metric == METHOD_CPU.name for sample in profiled.samples):
+            why = next((one.text for one in (*profiled.reasons, *profiled.remarks)), "no profile")
+            done.left_out.append(f"{what}: {why}")
+            without.add(system)
+    return done
 
 
 def confirm(suspects: Sequence[SuspectedChange], tonight: CurrentNight) -> FollowedUp:

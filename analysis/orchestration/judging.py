@@ -1,26 +1,28 @@
 """Read one state of a history, and judge it."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import date
-from functools import partial
+from functools import cache, partial
 
 from analysis.detection.series import Series
 from analysis.detection.step_detector import StepDetector
 from analysis.judging.findings import SeriesFinding
+from analysis.judging.hints import find_hints
 from analysis.judging.judgement import Judgement, judge
 from analysis.judging.remeasurement import PURPOSES, read_answers
 from analysis.orchestration import detector_cache
 from analysis.orchestration.comparing import read_results
 from analysis.orchestration.detector_cache import RememberingDetector
 from analysis.orchestration.workers import SMALL, Pace, work_through
-from perf.config.catalog import Catalog
+from perf.config.catalog import Catalog, find_experiment_of
 from perf.history.store import History, open_history
 from perf.local.paths import DataPaths
 from perf.local.progress import Progress
-from perf.model.columns import Observations
+from perf.model.columns import Observations, ObservedSeries
 from perf.model.errors import HistoryError
-from perf.model.results import Observation, Purpose, TrialId
+from perf.model.metrics import SERVER_DIAGNOSTICS
+from perf.model.results import Observation, Purpose, SeriesKey, TrialId
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +32,7 @@ class Evidence:
     observed: Observations
     sentinels: tuple[Observation, ...]
     interleaved: tuple[Observation, ...]
+    profiled: Observations
     environments: Mapping[TrialId, Mapping[str, str]]
 
 
@@ -40,6 +43,7 @@ def read_evidence(history: History) -> Evidence:
             observed=history.observed_series(),
             sentinels=history.observations(Purpose.SENTINEL),
             interleaved=history.observations(*PURPOSES),
+            profiled=history.observed_series(Purpose.PROFILE),
             environments=history.environments(),
         )
 
@@ -85,6 +89,13 @@ def judge_evidence(evidence: Evidence, paths: DataPaths, catalog: Catalog, today
             today=today,
             spread=partial(_search_all, detector),
         )
+        hints = find_hints(
+            evidence.profiled,
+            Observations(tuple(_choose_diagnostics(evidence.observed, catalog))),
+            catalog.detection.minimum_points,
+            detector,
+            partial(_search_all, detector),
+        )
     except ValueError as error:
         raise HistoryError(
             f"{paths.history}: {error}; fix or remove the bundle of this trial in {paths.trials},"
@@ -92,7 +103,23 @@ def judge_evidence(evidence: Evidence, paths: DataPaths, catalog: Catalog, today
         ) from error
     if (asked := detector_cache.add_day(days, today, detector.asked)) != days:
         detector_cache.write_file(paths.readings, method, asked)
-    return judgement
+    return replace(judgement, hints=hints)
+
+
+def _choose_diagnostics(observed: Observations, catalog: Catalog) -> Iterator[ObservedSeries]:
+    """Yield the diagnostics that a suite which measures them has judged as hints."""
+    suites = [one for one in catalog.suites.values() if one.hint_diagnostics]
+
+    @cache
+    def asked(key: SeriesKey) -> set[str]:
+        mine = (one for one in suites if find_experiment_of(catalog, one, key))
+        return {metric for one in mine for metric in one.hint_diagnostics}
+
+    for one in observed.series if suites else ():
+        if one.key.metric in SERVER_DIAGNOSTICS and not one.key.host:
+            experiment = replace(one.key, phase="", operation="", metric="", statistic="")
+            if one.key.metric in asked(experiment):
+                yield one
 
 
 def _search_all(

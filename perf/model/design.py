@@ -502,6 +502,12 @@ class Experiment:
         return tuple(one for one in self.releases if is_version(one))
 
 
+ServerDiagnostic: TypeAlias = Literal[
+    "server_cpu", "storage_read", "storage_written", "network_sent", "gc_pause"
+]
+"""What servers spend per operation, or lose to pauses, as `perf.model.metrics` names it."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Suite:
     """The experiments of one night on one testbed, and what the night does about what it finds.
@@ -510,7 +516,7 @@ class Suite:
     beside what nights measured of both; `remeasure_minutes` measuring its suspected changes again,
     side by side; `bisect_minutes` the bisections that `bisect: auto` starts for each confirmed change
     with unmeasured releases inside; `explain_minutes` trials with a profiler attached, of both sides of
-    each change for the worse.
+    each change for the worse; `hint_minutes` one such trial of each release every night.
     """
 
     __pydantic_config__ = STRICT
@@ -534,6 +540,10 @@ class Suite:
     """Most minutes of bisections."""
     explain_minutes: Positive | None = None
     """Most minutes to profile both sides of what became worse; absent: it does not."""
+    hint_minutes: Positive | None = None
+    """Most minutes to profile each release once a night, for hints; absent: it does not."""
+    hint_diagnostics: tuple[ServerDiagnostic, ...] = ()
+    """Costs of servers that are judged as hints, for example `server_cpu`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

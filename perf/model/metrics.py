@@ -198,6 +198,19 @@ METRIC_THROUGHPUT = Metric(
     better=Better.HIGHER,
     description="values of completed loads per second, of which a row of the devops workload has many",
 )
+METHOD_CPU = Metric(
+    name="method_cpu",
+    unit="µs/op",
+    better=Better.LOWER,
+    description="CPU time of a method, without what it calls of the database's code, per operation",
+)
+PACKAGE_CPU = Metric(
+    name="package_cpu",
+    unit="µs/op",
+    better=Better.LOWER,
+    description="CPU time of all methods of a package together, per operation",
+)
+"""Both of the trials with a profiler, which cost more; their statistic is the name of the code."""
 WARM_UP = Metric(
     name="warm_up",
     unit="s",
@@ -219,6 +232,7 @@ DIAGNOSTICS = {
         *(WRITE_AMPLIFICATION, GC_PAUSE, COMPACTION_DEBT, PENDING_COMPACTIONS, UNWRITTEN),
         *(STORAGE_READ, STORAGE_WRITTEN, NETWORK_SENT),
         *(CANARY_CPU, CANARY_MEMORY, CANARY_FSYNC, CANARY_LOOPBACK),
+        *(METHOD_CPU, PACKAGE_CPU),
     )
 }
 """What explains a result or casts doubt on it. Kept as series; no verdict rests on them."""

@@ -36,6 +36,8 @@ class Purpose(StrEnum):
     """One of two sides that take turns, because a night suspected a change."""
     BISECTION = "bisection"
     """One of two sides that take turns, in search of the release that brought a change."""
+    PROFILE = "profile"
+    """With a profiler attached, once a night: its costs by method are series of their own."""
     CANARY = "canary"
     SENTINEL = "sentinel"
     """An old release, measured again to watch the testbed."""

@@ -158,7 +158,8 @@ def run_trial(order: Order, system: System, paths: DataPaths, progress: Progress
         draft.record(TrialStatus.FAILED, f"{failure.step}-failed", _report(failure), failure.log_tail)
     finally:
         _clean_up(servers, staged, draft)
-    trial = drop_faulty(_trial(order, draft, started_at, time.monotonic() - started_s))
+    trial = _trial(order, draft, started_at, time.monotonic() - started_s)
+    trial = drop_faulty(replace(trial, samples=(*trial.samples, *profiler.costs(trial.samples))))
     bundle.seal(staged, trial, draft.findings.outcome.intervals)
     return trial
 

@@ -16,10 +16,10 @@ from perf.model.results import Fact
 
 _PACKAGE = Path(str(files("perf")))
 _PARTS = {
-    "load": ("load", "workloads"),
+    "load": ("load", "workloads", "model/histograms.py", "local/hlog.py"),
     "deployment": ("trial", "hosts"),
 }
-"""What each system has in common: folders of `perf` by the name of the fact."""
+"""What each system has in common: folders and files of `perf` by the name of the fact."""
 _NOT_MEASURING = {"selftest", "native", "conformance", "__pycache__"}
 """Folders without a part in a trial; of the native engine, the digest of the program is a fact."""
 _RELEASES = {"releases.yaml", "builds.yaml"}
@@ -33,8 +33,8 @@ def read_method(system: str, package: Path = _PACKAGE) -> tuple[Fact, ...]:
     `package` is the folder of `perf`. Comments, docstrings and layout do not count.
     """
     found = {
-        part: {path for folder in folders for path in _find(package / folder)}
-        for part, folders in _PARTS.items()
+        part: {path for place in places for path in _find(package / place)}
+        for part, places in _PARTS.items()
     }
     own = set(_find(package / "systems" / system))
     found[system] = own | _imported(own, package)
@@ -52,6 +52,8 @@ def _digest(paths: Iterable[Path], package: Path) -> str:
 
 
 def _find(folder: Path) -> Iterator[Path]:
+    if folder.is_file():
+        yield folder
     for path in folder.rglob("*"):
         parts = path.relative_to(folder).parts
         if path.is_file() and not _NOT_MEASURING.intersection(parts) and path.name not in _RELEASES:

@@ -12,7 +12,7 @@ import subprocess
 import tempfile
 import zipfile
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,8 +28,11 @@ from perf.local.paths import cache_dir, hold_in_cache
 from perf.local.plain_files import read_plain
 from perf.model.design import Workload
 from perf.model.errors import KnickpointError, ReleaseError, StepFailed
-from perf.model.results import Reason
+from perf.model.metrics import METHOD_CPU, PACKAGE_CPU, THROUGHPUT, Metric
+from perf.model.records import ALL, is_part
+from perf.model.results import Reason, Sample
 from perf.model.scalars import STRICT
+from perf.model.stacks import UNSEEN, own_costs, package_of, read_stacks
 from perf.releases.java import find_java
 from perf.releases.maven import copy_libraries
 from perf.systems.contract import Cluster, Node
@@ -118,6 +121,27 @@ class ProfiledTime:
 
 
 _TIMES = TypeAdapter(dict[str, ProfiledTime])
+_LEAST_SHARE = 0.001
+"""Of all CPU time: methods below it are in their package's figure only."""
+
+
+def find_rate(samples: Iterable[Sample], phase: str) -> float:
+    """Return the operations per second of a phase, of all its kinds together."""
+    rates = {
+        sample.operation: sample.value
+        for sample in samples
+        if (sample.phase, sample.metric) == (phase, THROUGHPUT.name)
+        if sample.iteration is None and not is_part(sample.operation)
+    }
+    return rates.get(ALL) or sum(rates.values())
+
+
+def missed_looks(time: ProfiledTime, seen: float) -> float:
+    """Return how many looks fell out: each stands for its interval, and the kernel's account is whole.
+
+    It has the switches of threads and the bursts that are over before a timer can interrupt them.
+    """
+    return max(0.0, time.cpu_s * 1e6 / CPU_INTERVAL_US - seen)
 
 
 def read_times(bundle: Path) -> Mapping[str, ProfiledTime]:
@@ -140,6 +164,8 @@ class Profiler:
         default_factory=lambda: defaultdict(list)
     )
     _times: dict[str, ProfiledTime] = field(default_factory=dict)
+    _looks: dict[str, Mapping[str, float]] = field(default_factory=dict)
+    """How often each method was looked at, by phase."""
     _running: list[tuple[Node, float, float]] = field(default_factory=list)
 
     def prepare(self) -> None:
@@ -183,10 +209,32 @@ class Profiler:
                 for kind in KINDS if files else ():
                     target = staged / PROFILES / f"{phase}-{kind}.collapsed.gz"
                     target.parent.mkdir(exist_ok=True)
-                    target.write_bytes(gzip.compress(_collapse(files, kind), mtime=0))
+                    collapsed = _collapse(files, kind)
+                    target.write_bytes(gzip.compress(collapsed, mtime=0))
+                    if kind == "cpu":
+                        self._looks[phase] = own_costs(read_stacks(collapsed.decode(), kind))
         if self._times:
             (staged / PROFILES / TIMES).write_bytes(_TIMES.dump_json(self._times, indent=1))
         return tuple(self._remarks)
+
+    def costs(self, samples: Sequence[Sample]) -> Iterator[Sample]:
+        """Yield the CPU time per operation of each method and package, once profiles were kept.
+
+        They stand for all operations of a phase together; `samples` are what the load came to.
+        """
+        for phase, looks in self._looks.items():
+            time = self._times.get(phase, ProfiledTime())
+            if operations := find_rate(samples, phase) * time.seconds:
+                seen = sum(looks.values())
+                whole = {**looks, UNSEEN[0]: missed_looks(time, seen)}
+                unit, least = CPU_INTERVAL_US / operations, _LEAST_SHARE * sum(whole.values())
+                packages = defaultdict[str, float](float)
+                for method, found in sorted(whole.items()):
+                    packages[package_of(method)] += found
+                    if found >= least:
+                        yield _cost(phase, METHOD_CPU, method, found * unit)
+                for package, found in packages.items():
+                    yield _cost(phase, PACKAGE_CPU, package, found * unit)
 
     def _attach(self, node: Node, options: str) -> tuple[float, float]:
         pid = running_pid(node.remote, node.pid_file)
@@ -213,6 +261,10 @@ class Profiler:
             remark = Reason(kind="profile-missing", text=f"{what}: not profiled: {error}")
             if remark not in self._remarks:
                 self._remarks.append(remark)
+
+
+def _cost(phase: str, metric: Metric, code: str, value: float) -> Sample:
+    return Sample(phase=phase, operation=ALL, metric=metric.name, statistic=code, value=value)
 
 
 def fetch_profiler() -> Path:

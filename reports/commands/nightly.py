@@ -9,7 +9,7 @@ import click
 from analysis.comparing.description import describe_releases
 from analysis.comparing.results import ComparisonResult
 from analysis.detection.verdict import Outcome
-from analysis.judging.description import say_judgement
+from analysis.judging.description import say_hint, say_judgement
 from analysis.orchestration.comparing import read_results
 from analysis.orchestration.follow_up import (
     CurrentNight,
@@ -19,6 +19,7 @@ from analysis.orchestration.follow_up import (
     compare_releases,
     confirm,
     explain_regressions,
+    profile_releases,
 )
 from perf.commands.options import configs_option, data_option
 from perf.history.store import open_history, replace_damaged
@@ -38,6 +39,8 @@ from reports.wording.incidents import list_news
 
 REGRESSION_FOUND = 1
 NOT_MEASURED = 3
+_MOST_HINTS = 5
+"""The site has all."""
 
 
 @click.command()
@@ -68,6 +71,8 @@ def nightly(
     bisect: auto        a confirmed change between two releases that has unmeasured ones inside is
                         traced to the release that brought it, for at most bisect_minutes.
     explain_minutes     so long it profiles both sides of what became worse, to name the code.
+    hint_minutes        so long it profiles each release once more: code that costs more each night than
+                        it did is a hint, also where throughput shows nothing.
 
     These are settings of the suite; without them it does none of it. Skipped follow-ups are listed with
     the command to run them.
@@ -146,6 +151,7 @@ def _measure(
     night = read_nights(job.paths)[-1]
     tonight = CurrentNight(job=job, suite=suite, night=night, trials=trials)
     releases, compared = compare_releases(tonight)
+    hinted = profile_releases(tonight)
     judged = _keep_and_judge(job, bad)
     again = confirm(judged.judgement.suspects, tonight)
     if again.has_measured:
@@ -165,6 +171,7 @@ def _measure(
         ("Side by side", again),
         ("Bisection", traced),
         ("Profiles", profiled),
+        ("Hints", hinted),
     )
     return _Night(
         night=night.id, trials=trials, judged=judged, compared=compared, follow_ups=follow_ups
@@ -212,6 +219,8 @@ def _report(done: _Night) -> None:
             click.echo(f"{title}: {said}")
         for said in followed.left_out:
             click.echo(f"{title}, skipped: {said}")
+    for hint in judgement.hints[:_MOST_HINTS]:
+        click.echo(f"Hint: {say_hint(hint)}")
     by_id = {head.id: head for head in done.judged.heads}
     for line in list_news(judgement.incidents, by_id, done.judged.settings):
         click.echo(line)

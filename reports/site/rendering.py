@@ -24,6 +24,7 @@ from analysis.comparing.description import describe_code
 from analysis.orchestration.setting_words import setting_name, setting_values
 from perf.local import durable
 from perf.local.paths import cache_dir
+from perf.model.stacks import short_name
 from reports.site.svg import course, trend
 from reports.site.writing import Batch, SiteFile
 from reports.wording import links
@@ -132,6 +133,7 @@ _FILTERS = {
     "setting_name": setting_name,
     "setting_values": setting_values,
     "share": share,
+    "short_name": short_name,
     "shell_quote": quote,
     "space_percent": space_percent,
     "spread": spread,

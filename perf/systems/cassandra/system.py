@@ -148,7 +148,7 @@ class Cassandra(Product):
         whose = (
             "the release's own conf/" if is_own else "in the release's code; JVM options Knickpoint's"
         )
-        forced = defaults.list_forced(settings)
+        forced = {**defaults.list_forced(settings), **_list_given(settings, cluster)}
         return (*java_facts(cluster, "java"), *defaults_facts(whose, forced))
 
     def defaults(self, release: Release, artifact: Artifact) -> Mapping[str, str]:
@@ -243,10 +243,8 @@ def render_config(node: Node, cluster: Cluster) -> str:
     """
     forced = {key: value for key, (value, _) in defaults.FORCED_SETTINGS.items()}
     settings = _begin_with(cluster) | forced | dict(cluster.config.settings)
-    if settings.get("commitlog_sync") != "periodic":
-        # Cassandra refuses to start with the period of a way of syncing that it is not to use.
-        for key in _SYNC_PERIODS - cluster.config.settings.keys():
-            settings.pop(key, None)
+    for key in _find_idle_periods(settings, cluster):
+        del settings[key]
     own = _own_settings(node, cluster, int(str(settings["num_tokens"])))
     if taken := sorted(own.keys() & cluster.config.settings.keys()):
         raise ConfigError(
@@ -259,6 +257,26 @@ def render_config(node: Node, cluster: Cluster) -> str:
     text = StringIO()
     YAML(typ="safe", pure=True).dump(settings | own, text)
     return text.getvalue()
+
+
+def _find_idle_periods(settings: Settings, cluster: Cluster) -> list[str]:
+    """Return the periods of a way of syncing that is not used: Cassandra would refuse to start."""
+    way = cluster.config.settings.get("commitlog_sync", settings.get("commitlog_sync"))
+    idle = _SYNC_PERIODS & settings.keys() - cluster.config.settings.keys()
+    return sorted(idle) if way != "periodic" else []
+
+
+def _list_given(settings: Settings, cluster: Cluster) -> dict[str, str]:
+    """Return what testbed, `access` and the config's way of syncing lay over, with reasons."""
+    access = access_settings(cluster.nodes[0], cluster.config.access)
+    idle = _find_idle_periods(settings, cluster)
+    return {
+        **dict.fromkeys(access, "the config says how clients log in"),
+        **dict.fromkeys(
+            idle, "left out: Cassandra does not start with it and the config's commitlog_sync"
+        ),
+        **dict.fromkeys(cluster.testbed.jvm_options, "an option of the testbed"),
+    }
 
 
 def _begin_with(cluster: Cluster) -> Settings:

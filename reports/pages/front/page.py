@@ -245,6 +245,7 @@ def show_front(
         ).answer,
         **incidents,
         **_show_newest_night(context, by_itself, nights),
+        "hints": judgement.hints,
         "deviations": _find_deviations(judgement, series, by_itself),
         **_show_freshness(context, groups, by_itself),
         **first_look,

@@ -14,12 +14,12 @@ from analysis.comparing.profiles import (
     ProfileDifference,
     compare_profiles,
     read_profile_comparison,
-    read_stacks,
     write_profile_comparison,
 )
 from analysis.comparing.results import SideRecord
 from perf.model.errors import InputError
 from perf.model.results import Named, SideName
+from perf.model.stacks import read_stacks
 
 CALL = "java.Thread.run_[j];org.db.Stage$$Lambda"
 COLLAPSED = f"""\

@@ -40,6 +40,14 @@ RELEVANT = 0.05
 FALSE_SHARE, MISSED_SHARE = 0.01, 0.02
 EFFECTS = (0.75, 1.0, 1.5, 2.0, 3.0)
 PARTS = ("trials", "noise", "iterations", "coverage")
+COVERED = tuple(
+    kind
+    for kind in (
+        *("gauss", "lognormal", "bimodal", "outliers", "unequal"),
+        *("heavy", "ar3", "ar6", "drift", "recorded"),
+    )
+    if kind in KINDS
+)
 CHUNK = 25
 
 
@@ -288,7 +296,7 @@ def write_coverage(scale: float, pool: ProcessPoolExecutor) -> Iterator[str]:
     n = max(25, int(scale * 1000))
     yield "| noise | blocks | this | with 1.96 for t | iterations as if trials |"
     yield "|---|---:|---:|---:|---:|"
-    for kind in ("gauss", "lognormal", "bimodal", "outliers", "unequal"):
+    for kind in COVERED:
         for count in (1, 2, 3, 5):
             case = Case(kind=kind, blocks=count, deviation=0.03, change=0.04, iterations=5, shared=0.5)
             tasks = [

@@ -93,6 +93,17 @@ def heavy(n: int, generator: Generator) -> Array:
     return np.asarray(generator.standard_t(3, n) / math.sqrt(3), dtype=np.float64)
 
 
+def heavier(n: int, generator: Generator) -> Array:
+    """Draw Student's t of two degrees of freedom, whose variance has no end; half of it within 0.8."""
+    return np.asarray(generator.standard_t(2, n), dtype=np.float64)
+
+
+def weekends(n: int, generator: Generator) -> Array:
+    """Draw normal noise that is 2 σ higher on two days of seven. Unit: that of the noise."""
+    day = (np.arange(n) + generator.integers(7)) % 7
+    return generator.standard_normal(n) + 2.0 * (day >= 5)
+
+
 def coarse(n: int, generator: Generator) -> Array:
     """Draw normal noise in whole numbers of standard deviations: many points are equal."""
     return np.round(generator.standard_normal(n))
@@ -154,13 +165,15 @@ NOISES: dict[str, Callable[[int, Generator], Array]] = {
 """Made up, each from a formula; `recorded` has a real one."""
 SLOW: dict[str, Callable[[int, Generator], Array]] = {
     "weekly": weekly,
+    "weekends": weekends,
+    "heavier": heavier,
     "season90": season90,
     "walk3": walk3,
     "ar9": lambda n, generator: autoregressive(n, generator, 0.9),
     "drift6": drift6,
     "scatter4": scatter4,
 }
-"""What only a row of nights has: hosts that change, and no step."""
+"""Hosts that change, and no step."""
 
 
 def noise(kind: str, n: int, generator: Generator) -> Array:

@@ -16,7 +16,7 @@ from perf.config.catalog import load_catalog
 from perf.hosts.remote import LocalHost, running_pid
 from perf.load.engines import Edge
 from perf.model.design import Workload
-from perf.model.results import Reason
+from perf.model.results import Reason, Sample
 from perf.releases.java import find_java
 from perf.systems.contract import Node
 from perf.trial.profiling import Profiler, read_times
@@ -59,8 +59,13 @@ def start(tmp_path: Path) -> Iterator[Start]:
         child.wait()
 
 
-def profile(node: Node, workload: Workload | None, staged: Path) -> tuple[Reason, ...]:
-    """Profile a few seconds of one phase and none of another; return the remarks."""
+def profile(
+    node: Node, workload: Workload | None, staged: Path, rate: float = 0.0
+) -> tuple[tuple[Reason, ...], dict[str, float]]:
+    """Profile a few seconds of one phase and none of another; return the remarks, and costs by code.
+
+    `rate` is how many operations it completed in a second.
+    """
     staged.mkdir()
     profiler = Profiler(SimpleNamespace(nodes=(node,)), workload)  # type: ignore[arg-type]
     profiler.prepare()
@@ -70,7 +75,9 @@ def profile(node: Node, workload: Workload | None, staged: Path) -> tuple[Reason
         while time.monotonic() < end:
             time.sleep(0.05)
         profiler.observe(Edge(phase=phase, iterations=(1,), is_start=False))
-    return profiler.keep(staged)
+    remarks = profiler.keep(staged)
+    load = Sample(phase="steady", operation="write", metric="throughput", statistic="mean", value=rate)
+    return remarks, {f"{one.metric} {one.statistic}": one.value for one in profiler.costs([load])}
 
 
 def share_of(method: str, path: Path) -> float:
@@ -85,7 +92,8 @@ def test_samples_divide_as_the_work_does(start: Start, workload: Workload, tmp_p
     need(allowed, "perf events are not allowed here: no JVM was profiled")
     java = find_java((17,), print).path
     node = start([java, "-cp", compile_peer(java, PROGRAM, fetch_jars("ecj", COMPILER)), "Burner"])
-    assert profile(node, workload, tmp_path / "bundle") == ()
+    remarks, costs = profile(node, workload, tmp_path / "bundle", rate=100.0)
+    assert remarks == ()
     kept = tmp_path / "bundle/profiles"
     assert sorted(path.name for path in kept.iterdir()) == [
         "steady-alloc.collapsed.gz",
@@ -99,15 +107,20 @@ def test_samples_divide_as_the_work_does(start: Start, workload: Workload, tmp_p
     (times,) = read_times(tmp_path / "bundle").values()
     assert PROFILED_S <= times.seconds < 3 * PROFILED_S
     assert 0 < times.cpu_s < 4 * times.seconds
+    # µs per operation: all packages add up to what the kernel counted, and own costs are of what burns.
+    whole = sum(cost for code, cost in costs.items() if code.startswith("package_cpu"))
+    assert whole == pytest.approx(times.cpu_s * 1e6 / (100 * times.seconds), rel=0.1)
+    assert costs["method_cpu Burner.burn()"] > 0.8 * whole
 
 
 def test_a_server_that_is_no_jvm_is_a_remark(start: Start, workload: Workload, tmp_path: Path) -> None:
-    (remark,) = profile(start(["sleep", "60"]), workload, tmp_path / "bundle")
+    (remark,), costs = profile(start(["sleep", "60"]), workload, tmp_path / "bundle")
+    assert costs == {}
     assert remark.kind == "profile-missing"
     assert "is no JVM" in remark.text
     assert read_times(tmp_path / "bundle") == {}
 
 
 def test_a_trial_that_is_not_profiled_is_left_alone(start: Start, tmp_path: Path) -> None:
-    assert profile(start(["sleep", "60"]), None, tmp_path / "bundle") == ()
+    assert profile(start(["sleep", "60"]), None, tmp_path / "bundle") == ((), {})
     assert not (tmp_path / "bundle/profiles").exists()

@@ -36,6 +36,7 @@ from perf.local.progress import Progress
 from perf.model.errors import DamagedHistory, HostUnfit, InputError, ReleaseError, UsageError
 from perf.model.facts import METHOD
 from perf.model.identity import named
+from perf.model.metrics import METHOD_CPU, PACKAGE_CPU
 from perf.model.results import Fact, Purpose, Sample, Trial, TrialId, TrialStatus
 from perf.releases import artifacts as releases
 from perf.systems.contract import System
@@ -74,6 +75,8 @@ class Lab:
     error: type[BaseException] = KeyboardInterrupt
     turns: list[str] = field(default_factory=list)
     done: int = 0
+    costs: dict[str, float] = field(default_factory=dict)
+    """What each method costs in trials with a profiler."""
 
     def configure(self, extra: str) -> None:
         (self.configs / "suites" / "night.yaml").write_text(SUITE.format(extra=extra))
@@ -111,10 +114,20 @@ class Lab:
                     statistic="mean",
                     value=value,
                 ),
+                *(self.profile() if order.purpose is Purpose.PROFILE else ()),
             ),
         )
         bundle.seal(bundle.stage(self.paths, trial.id), trial, ())
         return trial
+
+    def profile(self) -> Iterator[Sample]:
+        about = {"phase": "saturation", "operation": "all"}
+        for number, (method, cost) in enumerate(self.costs.items()):
+            value = cost * (1 + SCATTER[(self.done + number) % len(SCATTER)])
+            yield Sample(metric=METHOD_CPU.name, statistic=method, value=value, **about)
+        if self.costs:
+            value = sum(self.costs.values())
+            yield Sample(metric=PACKAGE_CPU.name, statistic="org.db", value=value, **about)
 
     def _is_broken(self, order: Order) -> bool:
         return not order.night and order.release.version == self.broken
@@ -127,17 +140,21 @@ class Lab:
             self.turns.append(order.trial)
         return self.seal(order, datetime.now(UTC))
 
-    def remember(self) -> None:
-        """Seal what twelve earlier nights measured."""
+    def remember(self, costs: Callable[[int], dict[str, float]] | None = None) -> None:
+        """Seal what twelve earlier nights measured; with a profiler, what code cost then.
+
+        `costs` are asked by how many days ago that was.
+        """
         catalog = load_catalog(self.configs)
         suite = catalog.suite("night")
         for days in range(12, 0, -1):
             started_at = datetime.now(UTC) - timedelta(days=days)
-            trial_id = TrialId(f"{started_at:%Y-%m-%d}-1.01.blink.1.0.0")
+            name = f"{started_at:%Y-%m-%d}-1.01.blink.1.0.0"
+            self.costs = costs(days) if costs else {}
             order = Order(
-                trial=trial_id,
+                trial=TrialId(f"{name}.profile" if costs else name),
                 night=f"{started_at:%Y-%m-%d}-1",
-                purpose=Purpose.SCHEDULED,
+                purpose=Purpose.PROFILE if costs else Purpose.SCHEDULED,
                 deployment=catalog.resolve(suite, suite.experiments[0]),
                 release=RELEASES["1.0.0"],
                 artifact=releases.fetch(Fake(), RELEASES["1.0.0"]),
@@ -194,6 +211,44 @@ def test_what_became_worse_is_profiled_once(lab: Lab) -> None:
     assert not {one.id for one in result.trials} & set(found.trials)
     lab.run()
     assert read_profile_comparisons(lab.paths) == (found,)
+
+
+def test_a_night_profiles_each_release_once_more_and_reports_code_that_grew(lab: Lab) -> None:
+    lab.configure("hint_minutes: 60")
+    lab.by_night["1.0.2"] = 1000.0
+    costs = {f"org.db.Table.get{number}()": 10.0 for number in range(20)}
+    lab.remember(lambda days: {**costs, "org.db.Log.add()": 1.0 if days > 6 else 4.0})
+    lab.costs = {**costs, "org.db.Log.add()": 4.0}
+    reported = lab.run()
+    assert reported.exit_code == 0, reported.output
+    (hint,) = re.findall(
+        r"Hint: fake 1.0, \S+, saturation: Log.add (\S+) → (\S+) µs/op", reported.stdout
+    )
+    assert [float(size) for size in hint] == pytest.approx([1.0, 4.0], rel=0.1)
+    page = (lab.paths.site / "index.html").read_text()
+    assert '<code title="org.db.Log.add()">Log.add</code>' in page
+    night = read_nights(lab.paths)[-1]
+    for planned in night.trials:
+        trial, _ = bundle.read(lab.paths.trials / f"{planned.id}.profile")
+        assert (trial.purpose, trial.night) == (Purpose.PROFILE, night.id)
+
+
+def test_servers_that_cannot_be_profiled_are_tried_once_a_night(lab: Lab) -> None:
+    lab.configure("hint_minutes: 60")
+    lab.by_night["1.0.2"] = 1000.0
+    reported = lab.run()
+    assert reported.exit_code == 0, reported.output
+    assert len([*lab.paths.trials.glob("*.profile")]) == 1
+    assert reported.stdout.count("Hints, skipped: ") == 1
+
+
+@pytest.mark.slow
+def test_profiles_for_hints_keep_to_their_minutes(lab: Lab) -> None:
+    lab.configure("hint_minutes: 1")
+    lab.by_night["1.0.2"] = 1000.0
+    lab.costs = {"org.db.Log.add()": 4.0}
+    assert "give the suite more hint_minutes" in lab.run().stdout
+    assert len([*lab.paths.trials.glob("*.profile")]) == 1
 
 
 def test_a_night_that_measures_otherwise_compares_both_methods_once(

@@ -272,17 +272,32 @@ def test_what_is_forced_is_listed_with_its_reason_unless_the_release_has_it_the_
     cluster = shipped(make_cluster(), tmp_path / "own")
     settings = read_settings(cluster.artifact.location)
     assert settings is not None
-    forced = list_forced(settings)
+    facts = {one.name: one.value for one in SYSTEM.facts(cluster)}
+    forced = {
+        name.removeprefix("forced:"): why for name, why in facts.items() if name.startswith("forced:")
+    }
     config = load(render_config(cluster.nodes[0], cluster))
     laid_over = {key for key in {*config, *settings} if config.get(key) != settings.get(key)}
-    heap_and_testbed = {"-Xms512m", "-Xmx512m", "-XX:TieredStopAtLevel=1"}
+    heap = {"-Xms512m", "-Xmx512m"}
     shipped_options = read_options(cluster.artifact.location, 17)
-    given = {*java_command(cluster.nodes[0], cluster)[1:-3]} - {*shipped_options} - heap_and_testbed
-    added = {word if word in FORCED_OPTIONS else word.partition("=")[0] for word in given}
+    given = {*java_command(cluster.nodes[0], cluster)[1:-3]} - {*shipped_options} - heap
+    whole = {*FORCED_OPTIONS, *cluster.testbed.jvm_options}
+    added = {word if word in whole else word.partition("=")[0] for word in given}
     assert forced.keys() == laid_over | added
     assert not {"partitioner", "endpoint_snitch"} & forced.keys()
     assert forced["cluster_name"] == '"knickpoint": servers of one trial belong together'
-    assert forced.keys() < list_forced({}).keys()
+    assert list_forced(settings).keys() < list_forced({}).keys()
+    assert forced["-XX:TieredStopAtLevel=1"] == "an option of the testbed"
+
+
+def test_a_period_that_is_left_out_for_another_way_of_syncing_is_listed(
+    make_cluster: Callable[..., Cluster], tmp_path: Path
+) -> None:
+    cluster = shipped(make_cluster(settings={"commitlog_sync": "batch"}), tmp_path / "own")
+    config = load(render_config(cluster.nodes[0], cluster))
+    assert "commitlog_sync_period" not in config
+    facts = {one.name: one.value for one in SYSTEM.facts(cluster)}
+    assert "does not start with it" in facts["forced:commitlog_sync_period"]
 
 
 def test_defaults_that_differ_are_to_be_seen_and_libraries_ship_none(
