@@ -9,6 +9,8 @@ UNSEEN = ("not seen by the profiler",)
 """The stack of CPU time that the kernel counted and no sample met."""
 RUNTIME = "the JVM: "
 """How the names of what the runtime does by itself begin: its compiler and collector come in bursts."""
+THREAD = "thread "
+"""How the outermost frame begins of a server that is no JVM: the name of its thread follows."""
 _FOREIGN = ("java.", "javax.", "jdk.", "sun.", "com.sun.")
 """Packages of the language."""
 _MODE = re.compile(r"_\[[a-z0-9]\]$")
@@ -61,8 +63,8 @@ def own_frames(stack: Sequence[str]) -> tuple[str, ...]:
     """Return the frames of the database's code; of a stack without any, what it is of the runtime."""
     if own := tuple(frame for frame in stack if _is_own(frame)):
         return own
-    if stack == UNSEEN:
-        return UNSEEN
+    if stack == UNSEEN or stack[0].startswith(THREAD):
+        return (stack[0],)
     told = ";".join(stack)
     if "Compile" in told:
         return (f"{RUNTIME}compiler",)

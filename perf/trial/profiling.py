@@ -36,6 +36,7 @@ from perf.model.stacks import UNSEEN, own_costs, package_of, read_stacks
 from perf.releases.java import find_java
 from perf.releases.maven import copy_libraries
 from perf.systems.contract import Cluster, Node
+from perf.trial import native_profiling
 from perf.workloads.stages import steady_phases
 
 PROFILED = Reason(
@@ -65,21 +66,31 @@ _LIBRARIES = {
 _JAVA_MAJORS = (17, 11)
 _MACHINES = {"x86_64": "linux-x64", "aarch64": "linux-arm64"}
 _TIMEOUT_S = 300.0
+_JFR = ".jfr"
+"""How recordings of JVMs end."""
 _TROUBLE = (KnickpointError, OSError, ValueError, subprocess.SubprocessError, zipfile.BadZipFile)
 """What is a remark: of the hosts, of what the profiler printed, of the converter, of a broken jar."""
 # Speaks the attach protocol of HotSpot, as jcmd does, which a runtime without tools lacks: a file and
 # SIGQUIT make the JVM open a socket; `load` with an absolute path makes it load an agent. Prints the
 # host's clock and the CPU time of the JVM, in seconds, with the profiler's own work left out: to begin
 # and to end costs as much CPU time as a second of load.
-_ATTACH = """
-import os, signal, socket, sys, time
-pid, library, options = sys.argv[1:]
+_LOOK = """
+import os, sys, time
 
 
-def look():
+def look(pid=sys.argv[1]):
     spent = open(f"/proc/{pid}/stat").read().rpartition(") ")[2].split()[11:13]
     print(time.monotonic(), sum(map(int, spent)) / os.sysconf("SC_CLK_TCK"))
 
+
+if len(sys.argv) == 2:
+    look()
+"""
+_ATTACH = (
+    _LOOK
+    + """
+import signal, socket
+pid, library, options = sys.argv[1:]
 
 if options == "stop":
     look()
@@ -109,6 +120,7 @@ if "return code: 0" not in text:
 if options != "stop":
     look()
 """
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,15 +176,18 @@ class Profiler:
         default_factory=lambda: defaultdict(list)
     )
     _times: dict[str, ProfiledTime] = field(default_factory=dict)
+    _windows: dict[tuple[str, str], tuple[float, float]] = field(default_factory=dict)
+    """From when to when a recording counts, by node and path; in seconds of its host's clock."""
     _looks: dict[str, Mapping[str, float]] = field(default_factory=dict)
     """How often each method was looked at, by phase."""
-    _running: list[tuple[Node, float, float]] = field(default_factory=list)
+    _running: list[tuple[Node, str, float, float]] = field(default_factory=list)
 
     def prepare(self) -> None:
         """Load the agent, before code is compiled: it then knows what was inlined where."""
         for node in self.cluster.nodes if self.workload else ():
             with self._remarked(node.name):
-                self._attach(node, "version")
+                if _is_jvm(node):
+                    self._attach(node, "version")
 
     def observe(self, edge: Edge) -> None:
         """Begin as iterations begin, and end as they end."""
@@ -182,14 +197,24 @@ class Profiler:
             recorded = self._recorded[edge.phase]
             for node in self.cluster.nodes:
                 with self._remarked(node.name):
-                    path = f"{node.work_dir}/{edge.phase}-{len(recorded)}.jfr"
-                    at_s, cpu_s = self._attach(node, f"{_START}{path}")
+                    path = f"{node.work_dir}/{edge.phase}-{len(recorded)}"
+                    if _is_jvm(node):
+                        path = f"{path}{_JFR}"
+                        at_s, cpu_s = self._attach(node, f"{_START}{path}")
+                    else:
+                        native_profiling.begin(node.remote, _pid(node), path, CPU_INTERVAL_US)
+                        at_s, cpu_s = _look(node)
                     recorded.append((node, path))
-                    self._running.append((node, at_s, cpu_s))
+                    self._running.append((node, path, at_s, cpu_s))
         while not edge.is_start and self._running:
-            node, at_s, cpu_s = self._running.pop()
+            node, path, at_s, cpu_s = self._running.pop()
             with self._remarked(node.name):
-                ended_s, spent_s = self._attach(node, "stop")
+                if path.endswith(_JFR):
+                    ended_s, spent_s = self._attach(node, "stop")
+                else:
+                    ended_s, spent_s = _look(node)
+                    native_profiling.end(node.remote, path)
+                self._windows[node.name, path] = at_s, ended_s
                 known = self._times.get(edge.phase, ProfiledTime())
                 self._times[edge.phase] = ProfiledTime(
                     cpu_s=known.cpu_s + spent_s - cpu_s,
@@ -203,13 +228,9 @@ class Profiler:
         """
         for phase, recorded in self._recorded.items():
             with self._remarked(phase), tempfile.TemporaryDirectory(prefix="knickpoint-jfr-") as place:
-                files = [Path(place, f"{number}.jfr") for number in range(len(recorded))]
-                for (node, path), file in zip(recorded, files, strict=True):
-                    node.remote.get(path, file)
-                for kind in KINDS if files else ():
+                for kind, collapsed in _collapse_all(recorded, self._windows, Path(place)):
                     target = staged / PROFILES / f"{phase}-{kind}.collapsed.gz"
                     target.parent.mkdir(exist_ok=True)
-                    collapsed = _collapse(files, kind)
                     target.write_bytes(gzip.compress(collapsed, mtime=0))
                     if kind == "cpu":
                         self._looks[phase] = own_costs(read_stacks(collapsed.decode(), kind))
@@ -237,11 +258,6 @@ class Profiler:
                     yield _cost(phase, PACKAGE_CPU, package, found * unit)
 
     def _attach(self, node: Node, options: str) -> tuple[float, float]:
-        pid = running_pid(node.remote, node.pid_file)
-        program = node.remote.run(["readlink", f"/proc/{pid}/exe"], check=False).stdout.strip()
-        if Path(program).name != "java":
-            why = f"its server, {Path(program).name or 'which has ended'}, is no JVM; only those are"
-            raise StepFailed("profile", node.name, why)
         library = f"{node.work_dir}/libasyncProfiler.so"
         if node.remote.run(["test", "-f", library], check=False).returncode:
             machine = node.remote.run(["uname", "-m"]).stdout.strip()
@@ -249,7 +265,7 @@ class Profiler:
                 raise StepFailed("profile", node.name, f"there is no profiler for {machine}")
             with tempfile.TemporaryDirectory(prefix="knickpoint-agent-") as place:
                 node.remote.put(_agent(machine, Path(place)), library)
-        argv = ["python3", "-c", _ATTACH, str(pid), library, options]
+        argv = ["python3", "-c", _ATTACH, str(_pid(node)), library, options]
         at_s, cpu_s = map(float, node.remote.run(argv, timeout_s=90).stdout.split())
         return at_s, cpu_s
 
@@ -289,6 +305,59 @@ def fetch_profiler() -> Path:
     return home
 
 
+def _pid(node: Node) -> int:
+    pid = running_pid(node.remote, node.pid_file)
+    if pid is None:
+        raise StepFailed("profile", node.name, "its server has ended")
+    return pid
+
+
+def _program(node: Node) -> str:
+    return node.remote.run(["readlink", f"/proc/{_pid(node)}/exe"], check=False).stdout.strip()
+
+
+def _is_jvm(node: Node) -> bool:
+    """Return whether a server is a JVM; raise StepFailed if it is not, and nothing else looks at it."""
+    name = Path(_program(node)).name
+    if name != "java" and not native_profiling.is_there(node.remote):
+        why = f"its server, {name}, is no JVM, and its host has no perf: install linux-perf there"
+        raise StepFailed("profile", node.name, why)
+    return name == "java"
+
+
+def _look(node: Node) -> tuple[float, float]:
+    argv = ["python3", "-c", _LOOK, str(_pid(node))]
+    at_s, cpu_s = map(float, node.remote.run(argv).stdout.split())
+    return at_s, cpu_s
+
+
+def _collapse_all(
+    recorded: Sequence[tuple[Node, str]],
+    windows: Mapping[tuple[str, str], tuple[float, float]],
+    place: Path,
+) -> Iterator[tuple[str, bytes]]:
+    """Yield the stacks of all nodes together, by kind; of a server that is no JVM, CPU time alone."""
+    files = [place / f"{number}{_JFR}" for number in range(len(recorded))]
+    stacks: Counter[str] = Counter()
+    for (node, path), file in zip(recorded, files, strict=True):
+        if path.endswith(_JFR):
+            node.remote.get(path, file)
+        else:
+            node.remote.get(native_profiling.write_stacks(node.remote, path), file)
+            window = windows.get((node.name, path), (0.0, 0.0))
+            with gzip.open(file, "rt", errors="replace") as text:
+                stacks += native_profiling.collapse(text, _program(node), *window)
+    if stacks:
+        yield "cpu", _join(stacks)
+    elif files:
+        yield from ((kind, _collapse(files, kind)) for kind in KINDS)
+
+
+def _join(stacks: Mapping[str, int]) -> bytes:
+    """Return one line per stack: its frames from the outermost on, joined by `;`, and its total."""
+    return "".join(f"{stack} {total}\n" for stack, total in sorted(stacks.items())).encode()
+
+
 def _agent(machine: str, target: Path) -> Path:
     """Unpack the agent for a machine."""
     with zipfile.ZipFile(fetch_profiler() / f"async-profiler-{_VERSION}.jar") as jar:
@@ -296,7 +365,7 @@ def _agent(machine: str, target: Path) -> Path:
 
 
 def _collapse(recordings: Sequence[Path], kind: str) -> bytes:
-    """Return one line per stack: its frames from the outermost on, joined by `;`, and its total."""
+    """Return the stacks of recordings of JVMs."""
     java = find_java(_JAVA_MAJORS, lambda _: None)
     converter = fetch_profiler() / f"jfr-converter-{_VERSION}.jar"
     # Totals in ns and bytes, hidden classes without their numbers, names with dots.
@@ -319,4 +388,4 @@ def _collapse(recordings: Sequence[Path], kind: str) -> bytes:
         for line in target.read_text(errors="replace").splitlines():
             stack, _, total = line.rpartition(" ")
             stacks[stack] += int(total)
-    return "".join(f"{stack} {total}\n" for stack, total in sorted(stacks.items())).encode()
+    return _join(stacks)

@@ -3,9 +3,10 @@
     python tests/planting/bisect_planted.py --from 5.0.5 --settings '{"concurrent_writes": 2}' -- \\
         cassandra 5.0.2..5.0.7 --suite single --experiment E --metric M
 
-Releases from the secret one on get these settings on top of their configuration. Each trial that had
-them says so, in its bundle and wherever it is reported. The command itself is the real one and knows
-nothing of it: only the function that makes its sides is wrapped.
+`-- explain bis-2026-11-28-1 …` profiles what a bisection named, planted the same way. Releases from
+the secret one on get these settings on top of their configuration. Each trial that had them says so,
+in its bundle and wherever it is reported. The command itself is the real one and knows nothing of it:
+only the function that makes its sides is wrapped.
 """
 
 import argparse
@@ -16,6 +17,7 @@ from dataclasses import replace
 from typing import Any
 
 from analysis.orchestration import bisecting as bisection_run
+from analysis.orchestration import explaining
 from perf.commands.main import main as run_command
 from perf.config.catalog import Catalog
 from perf.jobs.interleaving import PLANTED, Side
@@ -55,10 +57,15 @@ def main(arguments: Sequence[str]) -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--from", dest="first", required=True, help="The secret release.")
     parser.add_argument("--settings", required=True, type=json.loads, help="Settings, as JSON.")
-    parser.add_argument("bisect", nargs="+", help="What `knickpoint bisect` is given, after --.")
+    parser.add_argument(
+        "words",
+        nargs="+",
+        help="After --: what `knickpoint bisect` is given; or `explain` and its own.",
+    )
     given = parser.parse_args(arguments)
-    bisection_run.take_side = plant(bisection_run.take_side, given.first, given.settings)
-    sys.argv = ["knickpoint", "bisect", *given.bisect]
+    for module in (bisection_run, explaining):
+        module.take_side = plant(module.take_side, given.first, given.settings)
+    sys.argv = ["knickpoint", *([] if given.words[0] == "explain" else ["bisect"]), *given.words]
     run_command()
 
 

@@ -2,6 +2,9 @@
 
 import gzip
 import os
+import re
+import shutil
+import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -17,13 +20,15 @@ from perf.hosts.remote import LocalHost, running_pid
 from perf.load.engines import Edge
 from perf.model.design import Workload
 from perf.model.results import Reason, Sample
+from perf.model.stacks import read_stacks
 from perf.releases.java import find_java
 from perf.systems.contract import Node
+from perf.trial import native_profiling
 from perf.trial.profiling import Profiler, read_times
 
 pytestmark = pytest.mark.real
 
-PROGRAM = Path(__file__).with_name("Burner.java")
+PROGRAM, SOURCE = (Path(__file__).with_name(name) for name in ("Burner.java", "burner.cc"))
 COMPILER = ("org.eclipse.jdt:ecj:3.33.0",)
 PROFILED_S = 3.0
 Start = Callable[[Sequence[str]], Node]
@@ -113,11 +118,51 @@ def test_samples_divide_as_the_work_does(start: Start, workload: Workload, tmp_p
     assert costs["method_cpu Burner.burn()"] > 0.8 * whole
 
 
-def test_a_server_that_is_no_jvm_is_a_remark(start: Start, workload: Workload, tmp_path: Path) -> None:
+def test_a_server_that_is_no_jvm_is_profiled_by_perf(
+    start: Start, workload: Workload, tmp_path: Path
+) -> None:
+    need(shutil.which("perf") and shutil.which("g++"), "install linux-perf and g++")
+    program = tmp_path / "burner"
+    flags = ("-O0", "-fno-omit-frame-pointer")
+    subprocess.run(["g++", *flags, "-o", program, SOURCE], check=True)
+    node = start([str(program)])
+    remarks, costs = profile(node, workload, tmp_path / "bundle", rate=100.0)
+    assert remarks == ()
+    (path,) = (tmp_path / "bundle/profiles").glob("*.collapsed.gz")
+    assert path.name == "steady-cpu.collapsed.gz"
+    stacks = read_stacks(gzip.decompress(path.read_bytes()).decode(), "cpu")
+    heavy, light = (
+        sum(count for stack, count in stacks.items() if f"db.{name}()" in stack)
+        for name in ("heavy", "anonymous.light")
+    )
+    assert 2.5 < heavy / light < 6.5
+    (times,) = read_times(tmp_path / "bundle").values()
+    whole = sum(cost for code, cost in costs.items() if code.startswith("package_cpu"))
+    assert whole == pytest.approx(times.cpu_s * 1e6 / (100 * times.seconds), rel=0.1)
+    assert costs["method_cpu db.burn()"] > 0.8 * whole
+
+
+def test_a_host_where_perf_may_not_look_says_why(
+    start: Start, workload: Workload, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "bin").mkdir()
+    refusing = tmp_path / "bin/perf"
+    refusing.write_text("#!/bin/sh\necho Access to performance monitoring is limited. >&2\nexit 255\n")
+    refusing.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
+    (remark,), costs = profile(start(["sleep", "60"]), workload, tmp_path / "bundle")
+    assert re.search(r"perf_event_paranoid is \S+\): Access to performance", remark.text)
+    assert costs == {}
+
+
+def test_a_server_that_is_no_jvm_is_a_remark_without_perf(
+    start: Start, workload: Workload, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(native_profiling, "is_there", lambda _: False)
     (remark,), costs = profile(start(["sleep", "60"]), workload, tmp_path / "bundle")
     assert costs == {}
     assert remark.kind == "profile-missing"
-    assert "is no JVM" in remark.text
+    assert "is no JVM, and its host has no perf" in remark.text
     assert read_times(tmp_path / "bundle") == {}
 
 
