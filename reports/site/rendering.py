@@ -24,7 +24,7 @@ from analysis.comparing.description import describe_code
 from analysis.orchestration.setting_words import setting_name, setting_values
 from perf.local import durable
 from perf.local.paths import cache_dir
-from perf.model.stacks import short_name
+from perf.model.stacks import package_of, short_name
 from reports.site.svg import course, trend
 from reports.site.writing import Batch, SiteFile
 from reports.wording import links
@@ -115,6 +115,7 @@ _FILTERS = {
     "name_watch": name_watch,
     "named": named,
     "number": number,
+    "package_of": package_of,
     "outcome_badge": OUTCOME_BADGES.__getitem__,
     "percent": percent,
     "phase_words": phase_words,

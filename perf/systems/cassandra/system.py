@@ -143,13 +143,11 @@ class Cassandra(Product):
 
     def facts(self, cluster: Cluster) -> tuple[Fact, ...]:
         """Return the version of each node's Java, where defaults are from, and what is forced."""
-        settings = _begin_with(cluster)
         is_own = defaults.read_settings(cluster.artifact.location) is not None
         whose = (
             "the release's own conf/" if is_own else "in the release's code; JVM options Knickpoint's"
         )
-        forced = {**defaults.list_forced(settings), **_list_given(settings, cluster)}
-        return (*java_facts(cluster, "java"), *defaults_facts(whose, forced))
+        return (*java_facts(cluster, "java"), *defaults_facts(whose, list_laid_over(cluster)))
 
     def defaults(self, release: Release, artifact: Artifact) -> Mapping[str, str]:
         """Return the settings and JVM options that an artifact's own conf/ has."""
@@ -266,11 +264,13 @@ def _find_idle_periods(settings: Settings, cluster: Cluster) -> list[str]:
     return sorted(idle) if way != "periodic" else []
 
 
-def _list_given(settings: Settings, cluster: Cluster) -> dict[str, str]:
-    """Return what testbed, `access` and the config's way of syncing lay over, with reasons."""
+def list_laid_over(cluster: Cluster) -> dict[str, str]:
+    """Return what is laid over a release's own settings and options, but the config's, with reasons."""
+    settings = _begin_with(cluster)
     access = access_settings(cluster.nodes[0], cluster.config.access)
     idle = _find_idle_periods(settings, cluster)
     return {
+        **defaults.list_forced(settings),
         **dict.fromkeys(access, "the config says how clients log in"),
         **dict.fromkeys(
             idle, "left out: Cassandra does not start with it and the config's commitlog_sync"

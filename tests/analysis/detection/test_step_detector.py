@@ -83,14 +83,6 @@ def test_two_outliers_and_then_calm_nights_are_nothing() -> None:
         assert not any(shift.is_confirmed for shift in shifts)
 
 
-def test_a_step_that_one_point_carries_is_not_confirmed() -> None:
-    confirmed = 0
-    for seed in range(30):
-        shifts = read([*noise(seed, 60), 104.8, 101.8, 101.7]).shifts
-        confirmed += any(shift.is_confirmed for shift in shifts)
-    assert confirmed <= 3
-
-
 def test_three_points_after_a_dozen_are_too_few_to_be_sure() -> None:
     confirmed = 0
     for seed in range(30):

@@ -25,7 +25,13 @@ from perf.systems.cassandra.defaults import (
     read_options,
     read_settings,
 )
-from perf.systems.cassandra.system import Cassandra, java_command, render_config, tokens
+from perf.systems.cassandra.system import (
+    Cassandra,
+    java_command,
+    list_laid_over,
+    render_config,
+    tokens,
+)
 from perf.systems.contract import (
     BootstrapsOnce,
     Cluster,
@@ -272,10 +278,7 @@ def test_what_is_forced_is_listed_with_its_reason_unless_the_release_has_it_the_
     cluster = shipped(make_cluster(), tmp_path / "own")
     settings = read_settings(cluster.artifact.location)
     assert settings is not None
-    facts = {one.name: one.value for one in SYSTEM.facts(cluster)}
-    forced = {
-        name.removeprefix("forced:"): why for name, why in facts.items() if name.startswith("forced:")
-    }
+    forced = list_laid_over(cluster)
     config = load(render_config(cluster.nodes[0], cluster))
     laid_over = {key for key in {*config, *settings} if config.get(key) != settings.get(key)}
     heap = {"-Xms512m", "-Xmx512m"}
@@ -296,8 +299,7 @@ def test_a_period_that_is_left_out_for_another_way_of_syncing_is_listed(
     cluster = shipped(make_cluster(settings={"commitlog_sync": "batch"}), tmp_path / "own")
     config = load(render_config(cluster.nodes[0], cluster))
     assert "commitlog_sync_period" not in config
-    facts = {one.name: one.value for one in SYSTEM.facts(cluster)}
-    assert "does not start with it" in facts["forced:commitlog_sync_period"]
+    assert "does not start with it" in list_laid_over(cluster)["commitlog_sync_period"]
 
 
 def test_defaults_that_differ_are_to_be_seen_and_libraries_ship_none(
