@@ -18,6 +18,7 @@ from analysis.judging.explanations import Explanation
 from analysis.judging.incidents import Cause, Incident
 from analysis.judging.judgement import Judgement
 from analysis.judging.verdicts import WithinRelease
+from perf.model.facts import METHOD
 from perf.model.results import Observation, Purpose, TrialId
 from perf.model.rules import TriageEntry, TriageState
 
@@ -234,6 +235,7 @@ def test_what_else_changed_there_is_listed_and_what_flickers_is_not(
     environments = [
         *facts(observations, "kernel of node-1", "aaaaaabbbbbb"),
         *facts(observations, "artifact", "kkkkkkllllll"),
+        *facts(observations, f"{METHOD}load", "mmmmmmnnnnnn"),
         *facts(observations, "same", "cccccccccccc"),
         *facts(observations, "flickers", "dedededededf"),
         *facts(observations, "new each time", "ghijklmnopqr"),
@@ -242,9 +244,12 @@ def test_what_else_changed_there_is_listed_and_what_flickers_is_not(
     judgement = judge_planted(observations, environments=environments)
     (incident,) = judgement.incidents
     kernel = Explanation(name="kernel of node-1", before="a", after="b")
-    assert incident.explanations == (Explanation(name="artifact", before="k", after="l"), kernel)
-    assert "what else changed there: artifact (k → l), kernel of node-1 (a → b)" in (
-        list_notes(judgement.series[0].verdict)
+    method = Explanation(name="method:load", before="m", after="n")
+    artifact = Explanation(name="artifact", before="k", after="l")
+    assert incident.explanations == (artifact, kernel, method)
+    assert (
+        "what else changed there: artifact (k → l), kernel of node-1 (a → b), method:load (m → n)"
+        in (list_notes(judgement.series[0].verdict))
     )
     # Between two releases, another artifact is what is measured.
     released = planted(DROP, RELEASES)
