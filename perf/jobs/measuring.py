@@ -15,7 +15,7 @@ from perf.history.place import start_of_ids
 from perf.history.store import Appended, append_all, open_history
 from perf.jobs.feasible import check_load_time
 from perf.jobs.holding import hold, renew_lease
-from perf.load.native_binary import ENGINE, find_native, native_cache, sha256_of
+from perf.load.native_binary import ENGINE, build_command, find_native, native_cache, sha256_of
 from perf.local.paths import DataPaths
 from perf.local.progress import Progress
 from perf.model.design import Deployment, Suite
@@ -185,7 +185,7 @@ class Job:
             raise HostUnfit(
                 f"{changed} Built anew by another compiler it is another one, which is a change of"
                 " method, and for another place of the cache another file; else find out who changed"
-                " it, remove it and say: make native"
+                f" it, remove it and say: {build_command()}"
             )
 
 

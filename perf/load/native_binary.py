@@ -44,18 +44,19 @@ def find_native(program: str = ENGINE) -> Path:
             f"the environment variable {SETTING} is {named}, but {path} is no program; let it name a "
             f"built {ENGINE}, or unset it"
         )
-    if not SOURCES.is_dir():
-        raise UsageError(
-            "the native load engine is not here: this Knickpoint was installed without its sources; "
-            f"build it in a checkout of the same version (make native), and name the {ENGINE} that "
-            f"it says in the environment variable {SETTING}"
-        )
     path = built_dir() / program
     if _is_program(path):
         return path
     raise UsageError(
-        f"the native load engine is not built from these sources: {path} is not there; say: make native"
+        f"the native load engine is not built from these sources: {path} is not there; "
+        f"say: {build_command()}"
     )
+
+
+def build_command() -> str:
+    """Return what builds the engine: in a checkout, its Makefile; else what was installed with it."""
+    is_checkout = Path(__file__).parents[2].joinpath("Makefile").is_file()
+    return "make native" if is_checkout else f"{sys.executable} -m perf.load.native_build"
 
 
 def source_digest(sources: Path) -> str:

@@ -1,4 +1,6 @@
-"""Build the native load engine: `make native`. What is built from these sources already is kept.
+"""Build the native load engine: `make native`; what is built from these sources already is kept.
+
+Where Knickpoint was installed from a wheel, this module is the command.
 
 Cargo works in the cache beside the downloads of releases, so that a checkout stays clean and a second
 one builds only what differs.
@@ -20,6 +22,7 @@ from perf.load.native_binary import (
     ENGINE,
     NULL_SERVER,
     SOURCES,
+    build_command,
     built_dir,
     native_cache,
     sha256_of,
@@ -53,7 +56,9 @@ def build(report: Callable[[str], None], sleep: Callable[[float], None] = time.s
             _fetch(report, sleep)
             _compile(target)
             if built_dir() != directory:
-                raise HostUnfit("the sources changed while they were built; say again: make native")
+                raise HostUnfit(
+                    f"the sources changed while they were built; say again: {build_command()}"
+                )
             _keep(target / "release", directory)
             report(f"built in {time.monotonic() - began_s:.0f} s")
     return directory

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -83,9 +84,12 @@ def test_what_is_not_built_is_reported_with_what_next() -> None:
         find_native()
 
 
-def test_without_sources_it_is_reported_how_to_name_a_program(sources: Path) -> None:
-    shutil.rmtree(sources)
-    with pytest.raises(UsageError, match=r"installed without its sources; .* KNICKPOINT_NATIVE"):
+@pytest.mark.usefixtures("sources")
+def test_what_was_installed_says_how_it_is_built(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(native_binary, "__file__", str(tmp_path / "lib/perf/load/native_binary.py"))
+    with pytest.raises(UsageError, match=rf"say: {sys.executable} -m perf\.load\.native_build"):
         find_native()
 
 
