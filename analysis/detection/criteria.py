@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import ndtr, stdtr, stdtrit
 
 from analysis.detection.noise import Values, degrees_of_freedom, trimming_factor, variance_of_mean
@@ -66,12 +67,30 @@ class PreparedSequence:
             return math.copysign(math.inf, step) if step else 0.0
         return step / error
 
+    def size_without_furthest(self, start: int, at: int, end: int) -> float:
+        """Return the size of a step, positive, without the furthest point of its shorter side.
+
+        In standard errors, like `size`; a side of one point has no other.
+        """
+        low, high = max(start, at - self.reach), min(end, at + self.reach)
+        few, many = sorted((self.clipped[low:at], self.clipped[at:high]), key=len)
+        if len(few) < 2:  # noqa: PLR2004  nothing is left without it
+            return 0.0
+        steps = few - many.mean()
+        if steps.sum() < 0:
+            steps = -steps
+        rest = float(steps.sum() - steps.max()) / (len(few) - 1)
+        variance = variance_of_mean(len(few) - 1, self.persistence)
+        error = self.deviation * math.sqrt(variance + variance_of_mean(len(many), self.persistence))
+        return rest / error if error else math.inf
+
     def outdoes_newest_scatter(self, start: int, at: int, end: int, p_value: float) -> bool:
         """Return whether a step is large even for how the newest points up to `end` scatter.
 
         Their scatter is that of differences of neighbours, without the one across `at`. A level that
         scatters more than those before it has little weight in the deviation of the series for long.
         """
+        end = min(end, at + _NEWEST)
         first = max(0, end - _NEWEST - 2)
         is_within = np.arange(first + 1, end) != at
         steps = np.diff(self.clipped[first:end])[is_within][-_NEWEST:]
@@ -98,9 +117,20 @@ class PreparedSequence:
             return False
         sums = self.sums
         moved = sums[first + 2 * _STRETCH] - 2 * sums[first + _STRETCH] + sums[first]
-        kept = np.sort(np.square(moved / _STRETCH))[: int(_CALM_SHARE * len(first))]
         expected = 2 * self.deviation**2 * variance_of_mean(_STRETCH, self.persistence)
-        return bool(kept.mean() > _WANDERS * trimming_factor(_CALM_SHARE) * expected)
+        ratios = np.square(moved / _STRETCH) / (expected * self._scatters(first))
+        kept = np.sort(ratios)[: int(_CALM_SHARE * len(first))]
+        return bool(kept.mean() > _WANDERS * trimming_factor(_CALM_SHARE))
+
+    def _scatters(self, first: NDArray[np.intp]) -> Values:
+        """Return how many times the variance of all the two stretches from each place on scatter by.
+
+        By differences of neighbours; 1 where it is no more than chance.
+        """
+        squares = np.concatenate(([0.0], np.cumsum(np.square(np.diff(self.clipped)))))
+        own = (squares[first + 2 * _STRETCH - 1] - squares[first]) / (2 * _STRETCH - 1) / 2
+        ratio = own / (self.deviation**2 * (1 - self.persistence))
+        return np.where(ratio < _SCATTERS, 1.0, ratio)
 
     @property
     def freedom(self) -> float:

@@ -27,6 +27,9 @@ _LOOKS = 5
 """As if so many independent places were tested each night: most of what is tested was known before."""
 _ENDED_SHARE = 0.05
 """A level that ended again must be clearer than one that lasts: both of its ends were chosen."""
+_MANY_POINTS = 6
+_LEAST_REST = 2.7
+"""A spike and two points by chance on its side make a step of three points; the two alone do not."""
 _CLEAR_LEAD = 4.0
 """How much better a step must fit than a slow movement, in a series that has some."""
 _NEW_POINTS = 30
@@ -149,7 +152,15 @@ class Selection:
             return False
         if self._is_early(at, end):
             return self._passes_by_rank(start, at, end, self.settings.provisional_rank_p_value)
-        return self._passes_by_rank(start, at, end, self.settings.max_rank_p_value)
+        return self._is_shared(start, at, end)
+
+    def _is_shared(self, start: int, at: int, end: int) -> bool:
+        """Return whether the ranks agree, and no single one of few points makes most of the step."""
+        if not self._passes_by_rank(start, at, end, self.settings.max_rank_p_value):
+            return False
+        if min(at - start, end - at) >= _MANY_POINTS:
+            return True
+        return self.evidence.size_without_furthest(start, at, end) >= _LEAST_REST
 
     def _is_clear(self, step: Step, steps: Sequence[Step], lead: Callable[[Step], float]) -> bool:
         """Return whether it is more than newest points that scatter, or a level that moves slowly.
@@ -219,7 +230,7 @@ class Selection:
         is_confirmed = (
             min(at - start, end - at) >= settings.confirming_points
             and by_size <= settings.max_p_value
-            and self._passes_by_rank(start, at, end, settings.max_rank_p_value)
+            and self._is_shared(start, at, end)
             and self._is_clear(step, steps, lead)
         )
         first, gains = self._gains(start, at, end)

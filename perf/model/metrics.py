@@ -198,6 +198,12 @@ METRIC_THROUGHPUT = Metric(
     better=Better.HIGHER,
     description="values of completed loads per second, of which a row of the devops workload has many",
 )
+TIME_SPENT = Metric(
+    name="time_spent",
+    unit="s",
+    better=Better.LOWER,
+    description="how long a part of the trial took, from checking its hosts to wiping them",
+)
 METHOD_CPU = Metric(
     name="method_cpu",
     unit="µs/op",
@@ -232,7 +238,7 @@ DIAGNOSTICS = {
         *(WRITE_AMPLIFICATION, GC_PAUSE, COMPACTION_DEBT, PENDING_COMPACTIONS, UNWRITTEN),
         *(STORAGE_READ, STORAGE_WRITTEN, NETWORK_SENT),
         *(CANARY_CPU, CANARY_MEMORY, CANARY_FSYNC, CANARY_LOOPBACK),
-        *(METHOD_CPU, PACKAGE_CPU),
+        *(METHOD_CPU, PACKAGE_CPU, TIME_SPENT),
     )
 }
 """What explains a result or casts doubt on it. Kept as series; no verdict rests on them."""

@@ -22,6 +22,7 @@ _METRIC_WORDS = {
     "server_cpu": "server CPU",
     "unwritten": "unwritten changes",
     "warm_up": "warm-up",
+    "time_spent": "time spent",
 }
 # A mean of times hides what a percentile shows, so it is always called one; elsewhere it is the figure.
 _DISTRIBUTIONS = frozenset({"response_time", "service_time", "send_lateness"})

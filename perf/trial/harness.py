@@ -4,7 +4,6 @@ The steps are in `servers`, the load in `measurement`; systems own neither order
 trouble becomes the trial's status and reason; a defect of ours escapes and is seen.
 """
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -58,6 +57,7 @@ from perf.trial.preflight import (
 from perf.trial.profiling import PROFILED, Profiler
 from perf.trial.seconds import sample_seconds
 from perf.trial.servers import NodeDied, Servers, find_error
+from perf.trial.spent import Spent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,6 +89,7 @@ class Draft:
     before: tuple[Fact, ...] = ()
     after: tuple[Fact, ...] = ()
     canaries: tuple[Sample, ...] = ()
+    spent: Spent = field(default_factory=Spent)
     log_tail: str = ""
 
     def record(self, status: TrialStatus, kind: str, text: str, log_tail: str = "") -> None:
@@ -115,13 +116,13 @@ def run_trial(order: Order, system: System, paths: DataPaths, progress: Progress
     deployment = order.deployment
     cluster = placement.place(deployment, order.release, order.artifact, paths.run)
     servers = Servers(system, cluster, progress)
-    started_at, started_s = datetime.now(UTC), time.monotonic()
+    started_at, spent = datetime.now(UTC), Spent()
     end_leftovers(cluster, progress)
     check_fitness(deployment, system, cluster.nodes, cluster.clients)
     proven = prove(deployment, name_profile(system, order.release), paths.run, progress.report)
     staged = bundle.stage(paths, order.trial)
     bundle.write_settings(staged, deployment)
-    draft = Draft(remarks=list(proven.remarks))
+    draft = Draft(remarks=list(proven.remarks), spent=spent)
     profiler = Profiler(cluster, deployment.workload if PROFILED in order.remarks else None)
     try:
         check_access(deployment, cluster.clients)
@@ -135,9 +136,11 @@ def run_trial(order: Order, system: System, paths: DataPaths, progress: Progress
         servers.wipe()
         fresh = freshen_disks(cluster, progress)
         _do_canaries(cluster, CANARY_PHASES[0], draft)
+        spent.enter("install")
         servers.install()
         servers.configure()
         draft.before += fresh + _read_facts(system, cluster)
+        spent.enter("start")
         servers.start()
         with servers.naming_the_dead():
             servers.verify_version()
@@ -158,7 +161,7 @@ def run_trial(order: Order, system: System, paths: DataPaths, progress: Progress
         draft.record(TrialStatus.FAILED, f"{failure.step}-failed", _report(failure), failure.log_tail)
     finally:
         _clean_up(servers, staged, draft)
-    trial = _trial(order, draft, started_at, time.monotonic() - started_s)
+    trial = _trial(order, draft, started_at)
     trial = drop_faulty(replace(trial, samples=(*trial.samples, *profiler.costs(trial.samples))))
     bundle.seal(staged, trial, draft.findings.outcome.intervals)
     return trial
@@ -169,9 +172,10 @@ def _measure(
 ) -> None:
     """Offer the load, and note what it brings to light as it comes."""
     with sample_seconds(servers.cluster, staged) as unsampled:
-        for found in measure(servers, deployment, profiler):
+        for found in measure(servers, deployment, profiler, draft.spent):
             draft.findings += found
             draft.remarks += found.remarks
+    draft.spent.enter("finish")
     draft.remarks += (*unsampled, *profiler.keep(staged))
 
 
@@ -181,7 +185,7 @@ def seal_unfetched(order: Order, why: str, paths: DataPaths) -> Trial:
     bundle.write_settings(staged, order.deployment)
     draft = Draft()
     draft.record(TrialStatus.FAILED, "fetch-failed", why)
-    trial = _trial(order, draft, datetime.now(UTC), 0.0)
+    trial = _trial(order, draft, datetime.now(UTC))
     bundle.seal(staged, trial, draft.findings.outcome.intervals)
     return trial
 
@@ -232,6 +236,7 @@ def _do_canaries(cluster: Cluster, phase: str, draft: Draft) -> None:
 
 def _clean_up(servers: Servers, staged: Path, draft: Draft) -> None:
     """Leave the hosts as they were; a clean-up that fails is one more reason, and costs no bundle."""
+    draft.spent.enter("finish")
     if draft.status is not TrialStatus.COMPLETED:
         draft.reasons += find_full_disks(servers.cluster)
     undone = servers.clean_up(staged)
@@ -241,10 +246,11 @@ def _clean_up(servers: Servers, staged: Path, draft: Draft) -> None:
         _do_canaries(servers.cluster, CANARY_PHASES[1], draft)
 
 
-def _trial(order: Order, draft: Draft, started_at: datetime, length_s: float) -> Trial:
+def _trial(order: Order, draft: Draft, started_at: datetime) -> Trial:
     deployment = order.deployment
     findings = draft.findings
     diagnostics = diagnose(findings, deployment.workload)
+    spent = tuple(draft.spent.samples())
     return Trial(
         id=order.trial,
         night=order.night,
@@ -261,7 +267,7 @@ def _trial(order: Order, draft: Draft, started_at: datetime, length_s: float) ->
         seed=deployment.workload.seed,
         started_at=started_at,
         # A clock that is stepped meanwhile must not let a trial end before it began.
-        finished_at=started_at + timedelta(seconds=length_s),
+        finished_at=started_at + timedelta(seconds=sum(sample.value for sample in spent)),
         status=draft.status,
         reasons=tuple(draft.reasons),
         remarks=tuple(dict.fromkeys((*order.remarks, *draft.remarks, *diagnostics.remarks))),
@@ -272,6 +278,7 @@ def _trial(order: Order, draft: Draft, started_at: datetime, length_s: float) ->
             *summarize_load(findings, deployment),
             *diagnostics.samples,
             *draft.canaries,
+            *spent,
         ),
         counters=findings.outcome.counters,
         log_tail=draft.log_tail,

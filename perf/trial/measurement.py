@@ -34,6 +34,7 @@ from perf.systems.sessions import Session
 from perf.trial.diagnostics import Diagnostics, summarize_windows
 from perf.trial.profiling import Profiler
 from perf.trial.servers import Servers
+from perf.trial.spent import MEASURED, Spent
 from perf.trial.telemetry import MISSING, Snapshot, Window, open_snapshots
 from perf.trial.validity import find_faults, find_lost_time, find_remarks, judge_step
 from perf.workloads.loading import devops_stored, row_bytes, writes_only
@@ -71,11 +72,13 @@ class LoadFindings:
         return replace(self, **sums)
 
 
-def measure(servers: Servers, deployment: Deployment, profiler: Profiler) -> Iterator[LoadFindings]:
+def measure(
+    servers: Servers, deployment: Deployment, profiler: Profiler, spent: Spent
+) -> Iterator[LoadFindings]:
     """Run a trial's whole load on a cluster that serves; yield what each part of it brings to light.
 
     What was seen of a part that fails is yielded before its failure is raised. The
-    profiler runs within the looks at the servers.
+    profiler runs within the looks at the servers. `spent` is kept: load, settle, warm-up, measured.
 
     Raises:
         StepFailed: a step of it failed.
@@ -84,6 +87,7 @@ def measure(servers: Servers, deployment: Deployment, profiler: Profiler) -> Ite
     """
     workload, cluster, report = deployment.workload, servers.cluster, servers.progress.report
     planned = plan_stages(workload)
+    spent.enter("load")
     yield LoadFindings(planned=planned)
     profiler.prepare()
     target = servers.system.target(
@@ -100,11 +104,13 @@ def measure(servers: Servers, deployment: Deployment, profiler: Profiler) -> Ite
             offer.preload()
             servers.watch()
             yield LoadFindings(faults=_compare_stored(session, expected))
+    spent.enter("settle")
     servers.settle()
+    spent.enter("warm-up")
     with open_snapshots(servers.system, cluster) as (look, unconnected):
         if unconnected:
             yield LoadFindings(remarks=(_missing(unconnected),))
-        run = _MeasuringRun(servers, offer, look, profiler)
+        run = _MeasuringRun(servers, offer, look, profiler, spent)
         for place in range(len(workload.sequence)):
             yield from run.count(place)
         if planned:
@@ -204,6 +210,7 @@ class _MeasuringRun:
     offer: Offer
     look: Callable[[], Snapshot]
     profiler: Profiler
+    spent: Spent
 
     def offer_planned(
         self, mix: Mapping[OperationName, float], stages: Sequence[Stage]
@@ -275,6 +282,8 @@ class _MeasuringRun:
     def _observe(self, looks: list[tuple[Edge, Snapshot]], edge: Edge) -> None:
         """Look as iterations begin and end."""
         if not edge.is_start:
+            self.spent.enter("warm-up")
+        if not edge.is_start:
             self.profiler.observe(edge)
         try:
             looks.append((edge, self.look()))
@@ -285,6 +294,7 @@ class _MeasuringRun:
             self.profiler.observe(edge)
             numbers = ", ".join(map(str, edge.iterations))
             self.servers.progress.report(f"{edge.phase}: measure iteration {numbers}")
+            self.spent.enter(MEASURED)
 
 
 def _combine(outcome: LoadOutcome, looks: Sequence[tuple[Edge, Snapshot]]) -> LoadFindings:

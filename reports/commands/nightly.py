@@ -1,5 +1,6 @@
 """The main job in one command: measure, keep, judge, make sure, tell. It may import all the rest."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -30,6 +31,7 @@ from perf.jobs.other_knickpoint import ask_version
 from perf.model.design import Suite
 from perf.model.errors import DamagedHistory
 from perf.model.results import Trial, TrialStatus
+from perf.trial.spent import describe_spent
 from reports.commands.options import site_url_option
 from reports.commands.report import SITE_URL_HELP
 from reports.pages.whole_site import write_report
@@ -202,9 +204,7 @@ def _keep_and_judge(job: Job, bad: dict[str, None]) -> JudgedHistory:
 
 def _report(done: _Night) -> None:
     judgement = done.judged.judgement
-    click.echo()
-    for trial in done.trials:
-        click.echo(describe(trial))
+    _report_trials(done.trials)
     # A workflow reads the line of the verdict, so there is one in each night.
     compared = [list(describe_releases(result)) for result in done.compared]
     trend = say_judgement(judgement)
@@ -225,6 +225,14 @@ def _report(done: _Night) -> None:
     for line in list_news(judgement.incidents, by_id, done.judged.settings):
         click.echo(line)
     _report_failures(done)
+
+
+def _report_trials(trials: Sequence[Trial]) -> None:
+    click.echo()
+    for trial in trials:
+        click.echo(describe(trial))
+    if spent := describe_spent(trials):
+        click.echo(f"Time:    {spent}")
 
 
 def _report_failures(done: _Night) -> None:

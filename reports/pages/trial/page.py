@@ -21,6 +21,7 @@ from perf.history.distributions import Recording
 from perf.model.nights import Night
 from perf.model.results import Trial, TrialHead, TrialId, TrialStatus
 from perf.trial.seconds import read_seconds
+from perf.trial.spent import describe_spent
 from reports.pages.reproduction.ratios import Reproduction, find_reproductions
 from reports.pages.trial.differences import compare_facts, find_previous, list_differences
 from reports.pages.trial.phases import find_phases, sum_measured
@@ -320,6 +321,7 @@ def render_trial(
         has_limits=trial.testbed in contents.testbeds,
         phases=phases,
         measured_s=sum_measured(phases),
+        spent=describe_spent([trial]),
         steps=view_steps(trial.steps, trial.samples),
         data=trial_data(trial.id) if has_chart(trial) else "",
         samples=list_samples(trial.samples, echoes),

@@ -7,6 +7,7 @@ numbers are those of iterations, of which the range is shown.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from heapq import nlargest
 from typing import TypeAlias, TypeVar
 
 from markupsafe import Markup
@@ -15,7 +16,9 @@ from perf.model.metrics import (
     CANARY_PHASES,
     DIAGNOSTICS,
     HIGHEST_LOAD,
+    METHOD_CPU,
     METRICS,
+    PACKAGE_CPU,
     RESPONSE_TIME,
     ROW_THROUGHPUT,
     SEND_LATENESS,
@@ -35,6 +38,7 @@ from perf.model.results import (
     Sample,
     Trial,
 )
+from perf.trial.spent import TRIAL
 from reports.wording.wording import (
     NOTHING,
     STATISTICS,
@@ -67,6 +71,8 @@ _COUNTERS = {
     CLAMPED: "times outside of a histogram's range",
 }
 _COUNTER_NAMES = tuple(_COUNTERS)
+_MOST_METHODS = 15
+"""Of a trial with a profiler: it has hundreds."""
 _Measured = TypeVar("_Measured", Sample, Counter)
 _Name: TypeAlias = tuple[str, str, str]
 """Metric, statistic and host of a row."""
@@ -205,8 +211,16 @@ def list_counters(counters: Sequence[Counter]) -> list[Table]:
 
 
 def list_diagnostics(samples: Iterable[Sample]) -> list[Table]:
-    """Return what hosts and clients did, phase by phase; it is never judged."""
-    found = [one for one in samples if is_diagnostic(one) and one.phase not in CANARY_PHASES]
+    """Return what hosts and clients did, phase by phase, and the code that cost most.
+
+    No verdict rests on it.
+    """
+    apart = {*CANARY_PHASES, TRIAL}
+    found = [one for one in samples if is_diagnostic(one) and one.phase not in apart]
+    code = [one for one in found if one.metric in {METHOD_CPU.name, PACKAGE_CPU.name}]
+    methods = [one for one in code if one.metric == METHOD_CPU.name]
+    least = nlargest(_MOST_METHODS, (one.value for one in methods))[-1:]
+    found = [one for one in found if one not in code or (one in methods and [one.value] >= least)]
     return [_tabulate_diagnostics(*at, own) for at, own in _by_place(found).items()]
 
 

@@ -83,6 +83,25 @@ def test_two_outliers_and_then_calm_nights_are_nothing() -> None:
         assert not any(shift.is_confirmed for shift in shifts)
 
 
+def test_a_step_that_one_point_carries_is_not_confirmed() -> None:
+    confirmed = 0
+    for seed in range(30):
+        shifts = read([*noise(seed, 60), 104.8, 101.8, 101.7]).shifts
+        confirmed += any(shift.is_confirmed for shift in shifts)
+    assert confirmed <= 3
+
+
+@pytest.mark.parametrize("place", [40, 80])
+def test_a_step_stays_confirmed_when_the_host_scatters_more_later(place: int) -> None:
+    lasting = 0
+    for seed in range(30):
+        values = [value + 3 * (at >= place) for at, value in enumerate(noise(seed, 200))]
+        values[120:] = [103 + 4 * (value - 103) for value in values[120:]]
+        shifts = read(values).shifts
+        lasting += any(abs(one.index - place) <= 3 and one.is_confirmed for one in shifts)
+    assert lasting >= 27
+
+
 def test_three_points_after_a_dozen_are_too_few_to_be_sure() -> None:
     confirmed = 0
     for seed in range(30):

@@ -53,6 +53,7 @@ PARTS: dict[str, tuple[tuple[Any, str, Any], ...]] = {
     "candidates of Otava's e-divisive": ((step_detector, "find_by_divisive", _nothing),),
     "candidates of moving sums": ((step_detector, "find_by_moving_sums", _nothing),),
     "the test of the ranks": ((Selection, "_passes_by_rank", _yes),),
+    "seen without the furthest point": ((selection, "_MANY_POINTS", 0),),
     "stricter between two changes": ((selection, "_ENDED_SHARE", 1.0),),
     "each step moved to where it fits best": ((Selection, "_relocate", _nothing),),
     "do the newest points scatter?": ((PreparedSequence, "outdoes_newest_scatter", _yes),),
