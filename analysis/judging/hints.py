@@ -2,10 +2,9 @@
 
 One trial a night of each release has a profiler attached, and keeps the CPU time per operation of each
 method and package (`perf.trial.profiling`). A change that is lost in the noise of throughput is many
-times the noise of its own method (FBDetect, SOSP 2024). As there, what is judged
-is a method's share of all CPU time, so that a slower host moves nothing, and cost that only moved from
-one method to another is no hint. Steady diagnostics of servers are judged beside it, where a suite
-says so.
+times the noise of its own method (FBDetect, SOSP 2024). As there, what is judged is a method's share
+of all CPU time, so that a slower host moves nothing, and cost that only moved from one method to
+another is no hint. Steady diagnostics of servers are judged beside it, where a suite says so.
 """
 
 import math
@@ -129,7 +128,8 @@ class _Table:
         if key.metric == METHOD_CPU.name:
             others.append(self.packages[package] - cost)
         usual = float(np.mean(rest))
-        scaled = [other / rest * usual for other in others]
+        shares = (np.divide(other, rest, out=np.zeros(len(rest)), where=rest > 0) for other in others)
+        scaled = [share * usual for share in shares]
         return not any(_has_lost(one, before, after, _HALF * grown) for one in (*scaled, rest))
 
 
@@ -204,7 +204,10 @@ def _sides(change: ChangePoint) -> tuple[slice, slice]:
 
 
 def _tabulate(profiled: Observations, minimum_points: int) -> Iterator[_Table]:
-    """Yield the completed trials of each phase, in order; code that is missing in one cost nothing."""
+    """Yield the completed trials of each phase that spent anything, in order.
+
+    Code that is missing in one cost nothing there.
+    """
     ranks = rank_occasions(profiled.series)
     phases: defaultdict[SeriesKey, list[ObservedSeries]] = defaultdict(list)
     for one in profiled.series:
@@ -216,20 +219,24 @@ def _tabulate(profiled: Observations, minimum_points: int) -> Iterator[_Table]:
         places = sorted(
             {place for one in group for place in one.columns.places}, key=ranked.__getitem__
         )
-        if len(places) < minimum_points:
-            continue
         position = {place: number for number, place in enumerate(places)}
         costs: dict[str, dict[str, _Values]] = {metric: {} for metric in _CODE}
         for one in group:
             cost = np.zeros(len(places))
             cost[[position[place] for place in one.columns.places]] = one.columns.values
             costs[one.key.metric][one.key.statistic] = cost
-        columns = Columns.of(occasions, places, (0.0 for _ in places), (() for _ in places))
+        spent = np.flatnonzero(np.sum([*costs[PACKAGE_CPU.name].values()], axis=0))
+        if len(spent) < minimum_points:
+            continue
+        kept = [places[number] for number in spent]
+        methods, packages = (
+            {code: cost[spent] for code, cost in costs[metric].items()} for metric in _CODE
+        )
         yield _Table(
             key=key,
-            columns=columns,
-            methods=costs[METHOD_CPU.name],
-            packages=costs[PACKAGE_CPU.name],
+            columns=Columns.of(occasions, kept, (0.0 for _ in kept), (() for _ in kept)),
+            methods=methods,
+            packages=packages,
         )
 
 

@@ -157,6 +157,12 @@ def test_costs_of_servers_are_judged_where_they_are_given() -> None:
     assert found.after - found.before == pytest.approx(30, abs=8)
 
 
+def test_a_trial_that_spent_nothing_stops_nobody() -> None:
+    idle = [observe(PACKAGE_CPU.name, "org.db.log", BEFORE + AFTER, 0.0)]
+    (found,) = hints(gather([*draw(9, planting({LOG: 6.0})), *idle]))
+    assert found.key.statistic == LOG
+
+
 def test_a_young_series_is_not_asked() -> None:
     assert hints(draw(7, planting({LOG: 50.0}), nights=SETTINGS.minimum_points - 1)) == ()
 
