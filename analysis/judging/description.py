@@ -80,7 +80,7 @@ def describe(judgement: Judgement, settings: SettingsInWords = NO_WORDS) -> Iter
     for incident in judgement.incidents:
         yield from _describe_incident(incident, settings)
     for hint in judgement.hints:
-        yield f"hint        {say_hint(hint)}"
+        yield f"hint        {describe_hint(hint)}"
     for judged in judgement.watched:
         for change in judged.change_points:
             yield f"testbed     {words.series(judged.series.key)}"
@@ -88,8 +88,8 @@ def describe(judgement: Judgement, settings: SettingsInWords = NO_WORDS) -> Iter
     yield say_judgement(judgement)
 
 
-def say_hint(hint: Hint) -> str:
-    """Say which cost grew, where, by how much and since when."""
+def describe_hint(hint: Hint) -> str:
+    """Return which cost grew, where, by how much and since when."""
     key, unit = hint.key, words.unit(hint.change)
     what = short_name(key.statistic) if hint.is_code else key.metric
     size = f"{words.value(hint.before)} → {words.value(hint.after)} {unit}"

@@ -170,12 +170,12 @@ def find_hints(
         if change and change.outcome is Outcome.REGRESSED and p_value <= FALSE_SHARE
         if table is None or table.has_grown(change)
     ]
-    methods = {(one.key.phase, package_of(one.key.statistic)) for one in hints if one.is_method}
-    kept = (
-        one
+    named = {
+        replace(one.key, metric=PACKAGE_CPU.name, statistic=package_of(one.key.statistic))
         for one in hints
-        if one.key.metric != PACKAGE_CPU.name or (one.key.phase, one.key.statistic) not in methods
-    )
+        if one.is_method
+    }
+    kept = (one for one in hints if one.key not in named)
     return tuple(sorted(kept, key=lambda one: (not one.is_code, one.before - one.after, one.key)))
 
 

@@ -21,7 +21,6 @@ from perf.local.paths import DataPaths
 from perf.local.progress import Progress
 from perf.model.columns import Observations, ObservedSeries
 from perf.model.errors import HistoryError
-from perf.model.metrics import SERVER_DIAGNOSTICS
 from perf.model.results import Observation, Purpose, SeriesKey, TrialId
 
 
@@ -109,14 +108,15 @@ def judge_evidence(evidence: Evidence, paths: DataPaths, catalog: Catalog, today
 def _choose_diagnostics(observed: Observations, catalog: Catalog) -> Iterator[ObservedSeries]:
     """Yield the diagnostics that a suite which measures them has judged as hints."""
     suites = [one for one in catalog.suites.values() if one.hint_diagnostics]
+    wanted = {metric for one in suites for metric in one.hint_diagnostics}
 
     @cache
     def asked(key: SeriesKey) -> set[str]:
         mine = (one for one in suites if find_experiment_of(catalog, one, key))
         return {metric for one in mine for metric in one.hint_diagnostics}
 
-    for one in observed.series if suites else ():
-        if one.key.metric in SERVER_DIAGNOSTICS and not one.key.host:
+    for one in observed.series:
+        if one.key.metric in wanted and not one.key.host:
             experiment = replace(one.key, phase="", operation="", metric="", statistic="")
             if one.key.metric in asked(experiment):
                 yield one

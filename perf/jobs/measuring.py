@@ -11,7 +11,7 @@ from threading import Thread
 from typing import TypeAlias
 
 from perf.config.catalog import Catalog, default_root, find_experiment, load_catalog
-from perf.history.place import start_of_ids
+from perf.history.place import has_history, start_of_ids
 from perf.history.store import Appended, append_all, open_history
 from perf.jobs.feasible import check_load_time
 from perf.jobs.holding import hold, renew_lease
@@ -82,7 +82,7 @@ class Job:
 
         A file of first uses that is lost, or was removed, must not make way for other bytes.
         """
-        if key not in read_found(self.paths.found_releases).pins and self.paths.history.exists():
+        if key not in read_found(self.paths.found_releases).pins and has_history(self.paths):
             with open_history(self.paths.history, read_only=True) as history:
                 measured = history.find_artifact(release, source)
             if measured:

@@ -181,13 +181,16 @@ class Profiler:
     _looks: dict[str, Mapping[str, float]] = field(default_factory=dict)
     """How often each method was looked at, by phase."""
     _running: list[tuple[Node, str, float, float]] = field(default_factory=list)
+    _jvms: dict[str, bool] = field(default_factory=dict)
+    """Of each node that can be profiled, whether its server is a JVM."""
 
     def prepare(self) -> None:
         """Load the agent, before code is compiled: it then knows what was inlined where."""
         for node in self.cluster.nodes if self.workload else ():
             with self._remarked(node.name):
-                if _is_jvm(node):
+                if is_jvm := _is_jvm(node):
                     self._attach(node, "version")
+                self._jvms[node.name] = is_jvm
 
     def observe(self, edge: Edge) -> None:
         """Begin as iterations begin, and end as they end."""
@@ -196,9 +199,11 @@ class Profiler:
         if edge.is_start:
             recorded = self._recorded[edge.phase]
             for node in self.cluster.nodes:
+                if node.name not in self._jvms:
+                    continue
                 with self._remarked(node.name):
                     path = f"{node.work_dir}/{edge.phase}-{len(recorded)}"
-                    if _is_jvm(node):
+                    if self._jvms[node.name]:
                         path = f"{path}{_JFR}"
                         at_s, cpu_s = self._attach(node, f"{_START}{path}")
                     else:

@@ -10,7 +10,7 @@ import click
 from analysis.comparing.description import describe_releases
 from analysis.comparing.results import ComparisonResult
 from analysis.detection.verdict import Outcome
-from analysis.judging.description import say_hint, say_judgement
+from analysis.judging.description import describe_hint, say_judgement
 from analysis.orchestration.comparing import read_results
 from analysis.orchestration.follow_up import (
     CurrentNight,
@@ -220,7 +220,7 @@ def _report(done: _Night) -> None:
         for said in followed.left_out:
             click.echo(f"{title}, skipped: {said}")
     for hint in judgement.hints[:_MOST_HINTS]:
-        click.echo(f"Hint: {say_hint(hint)}")
+        click.echo(f"Hint: {describe_hint(hint)}")
     by_id = {head.id: head for head in done.judged.heads}
     for line in list_news(judgement.incidents, by_id, done.judged.settings):
         click.echo(line)

@@ -17,7 +17,7 @@ from statistics import fmean, stdev
 from planted_code import pair
 
 from analysis.detection.step_detector import StepDetector
-from analysis.judging.description import say_hint
+from analysis.judging.description import describe_hint
 from analysis.judging.hints import find_hints
 from perf.history import bundle
 from perf.jobs.holding import hold
@@ -90,7 +90,7 @@ def describe(job: Job, micros: str, before: list[Trial], after: list[Trial]) -> 
     code = gather(observe(nights, METHOD_CPU.name, PACKAGE_CPU.name))
     yield f"{micros} µs: {len(before)} nights and {len(after)}"
     for hint in find_hints(code, Observations(()), settings.minimum_points, detector):
-        yield f"  hint: {say_hint(hint)}; of {hint.asked} series, p = {hint.change.p_value:.1g}"
+        yield f"  hint: {describe_hint(hint)}; of {hint.asked} series, p = {hint.change.p_value:.1g}"
     for series in gather(observe(nights, THROUGHPUT.name)).series:
         values = list(series.columns.values)
         old = values[: len(before)]

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from heapq import nlargest
+from operator import attrgetter
 from typing import TypeAlias, TypeVar
 
 from markupsafe import Markup
@@ -71,6 +72,7 @@ _COUNTERS = {
     CLAMPED: "times outside of a histogram's range",
 }
 _COUNTER_NAMES = tuple(_COUNTERS)
+_CODE = (METHOD_CPU.name, PACKAGE_CPU.name)
 _MOST_METHODS = 15
 """Of a trial with a profiler: it has hundreds."""
 _Measured = TypeVar("_Measured", Sample, Counter)
@@ -217,10 +219,9 @@ def list_diagnostics(samples: Iterable[Sample]) -> list[Table]:
     """
     apart = {*CANARY_PHASES, TRIAL}
     found = [one for one in samples if is_diagnostic(one) and one.phase not in apart]
-    code = [one for one in found if one.metric in {METHOD_CPU.name, PACKAGE_CPU.name}]
-    methods = [one for one in code if one.metric == METHOD_CPU.name]
-    least = nlargest(_MOST_METHODS, (one.value for one in methods))[-1:]
-    found = [one for one in found if one not in code or (one in methods and [one.value] >= least)]
+    methods = (one for one in found if one.metric == METHOD_CPU.name)
+    dearest = {*nlargest(_MOST_METHODS, methods, key=attrgetter("value"))}
+    found = [one for one in found if one.metric not in _CODE or one in dearest]
     return [_tabulate_diagnostics(*at, own) for at, own in _by_place(found).items()]
 
 

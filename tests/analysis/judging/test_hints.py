@@ -1,6 +1,7 @@
 """Hints on known answers: what is planted in a method is named, what only moved or wobbled is not."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
@@ -132,11 +133,26 @@ def test_a_method_that_became_cheaper_makes_no_other_one_dearer() -> None:
     assert hints(draw(3, planting({largest: -0.9 * METHODS[largest]}))) == ()
 
 
-def test_a_package_is_named_where_no_method_of_it_can_be() -> None:
-    few = {method: 1.2 for method in METHODS if ".net." in method}
-    found = hints(draw(4, planting(few), host=0.02))
-    assert found
-    assert {package_of(one.key.statistic) for one in found} <= {"org.db.net", "org.db"}
+def thinly(night: int, costs: dict[str, float]) -> None:
+    """Let forty small methods of one package grow together."""
+    small = 0.35 if night < BEFORE else 0.55
+    costs.update({f"org.db.small.Class{number}.method()": small for number in range(40)})
+
+
+def test_growth_that_is_spread_thinly_is_that_of_its_package() -> None:
+    (found,) = hints(draw(4, thinly, host=0.02))
+    assert (found.key.statistic, found.is_code, found.is_method) == ("org.db.small", True, False)
+    assert found.after - found.before == pytest.approx(40 * 0.2, rel=0.2)
+
+
+def test_a_method_of_one_experiment_hides_no_package_of_another() -> None:
+    others = [replace(one, key=replace(one.key, config="other")) for one in draw(4, thinly, host=0.02)]
+    grown = draw(9, planting({"org.db.small.Class.method()": 6.0}))
+    found = hints(gather([*grown, *others]))
+    assert {(one.key.config, one.key.statistic) for one in found} == {
+        ("default", "org.db.small.Class.method()"),
+        ("other", "org.db.small"),
+    }
 
 
 def test_what_goes_away_again_is_no_hint() -> None:

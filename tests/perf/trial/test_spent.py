@@ -1,4 +1,4 @@
-"""Where a trial's time goes: parts that follow each other, and what is said of them."""
+"""Where a trial's time goes: parts that follow each other, and their shares of the whole."""
 
 import time
 from collections.abc import Callable, Iterator

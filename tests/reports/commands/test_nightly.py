@@ -36,7 +36,7 @@ from perf.local.progress import Progress
 from perf.model.errors import DamagedHistory, HostUnfit, InputError, ReleaseError, UsageError
 from perf.model.facts import METHOD
 from perf.model.identity import named
-from perf.model.metrics import METHOD_CPU, PACKAGE_CPU
+from perf.model.metrics import METHOD_CPU, PACKAGE_CPU, SERVER_CPU
 from perf.model.results import Fact, Purpose, Sample, Trial, TrialId, TrialStatus
 from perf.releases import artifacts as releases
 from perf.systems.contract import System
@@ -77,6 +77,8 @@ class Lab:
     done: int = 0
     costs: dict[str, float] = field(default_factory=dict)
     """What each method costs in trials with a profiler."""
+    server_cpu: Callable[[datetime], float] | None = None
+    """What servers spend on an operation at a time."""
 
     def configure(self, extra: str) -> None:
         (self.configs / "suites" / "night.yaml").write_text(SUITE.format(extra=extra))
@@ -115,10 +117,21 @@ class Lab:
                     value=value,
                 ),
                 *(self.profile() if order.purpose is Purpose.PROFILE else ()),
+                *self.diagnose(started_at),
             ),
         )
         bundle.seal(bundle.stage(self.paths, trial.id), trial, ())
         return trial
+
+    def diagnose(self, at: datetime) -> Iterator[Sample]:
+        if self.server_cpu:
+            yield Sample(
+                phase="saturation",
+                operation="write",
+                metric=SERVER_CPU.name,
+                statistic="mean",
+                value=self.server_cpu(at) * (1 + SCATTER[self.done % len(SCATTER)]),
+            )
 
     def profile(self) -> Iterator[Sample]:
         about = {"phase": "saturation", "operation": "all"}
@@ -231,6 +244,25 @@ def test_a_night_profiles_each_release_once_more_and_reports_code_that_grew(lab:
     for planned in night.trials:
         trial, _ = bundle.read(lab.paths.trials / f"{planned.id}.profile")
         assert (trial.purpose, trial.night) == (Purpose.PROFILE, night.id)
+
+
+@pytest.mark.parametrize("asked", [True, False])
+def test_costs_of_servers_are_hints_where_a_suite_says_so(lab: Lab, *, asked: bool) -> None:
+    lab.configure("hint_diagnostics: [server_cpu]" if asked else "")
+    lab.by_night["1.0.2"] = 1000.0
+    grown = datetime.now(UTC) - timedelta(days=6, hours=12)
+    lab.server_cpu = lambda at: 260.0 if at > grown else 200.0
+    for known in lab.paths.trials.iterdir():
+        shutil.rmtree(known)
+    lab.remember()
+    reported = lab.run()
+    assert reported.exit_code == 0, reported.output
+    found = re.findall(
+        r"Hint: fake 1.0, blink, saturation: server_cpu (\S+) → (\S+) µs/op", reported.stdout
+    )
+    assert [[round(float(one), -1) for one in sides] for sides in found] == (
+        [[200, 260]] if asked else []
+    )
 
 
 def test_servers_that_cannot_be_profiled_are_tried_once_a_night(lab: Lab) -> None:
