@@ -16,7 +16,7 @@ from perf.load.selftest.scenarios import SCENARIOS, LoadProfile, run_until_repor
 from perf.load.selftest.stand import Stand
 from perf.load.selftest.table import conclude, format_findings, format_floor
 from perf.local.progress import Progress
-from perf.model.design import EngineName
+from perf.model.design import OwnEngine
 from perf.model.errors import MeasureError
 from perf.systems.null.dialects import CQL, MONGO, OWN, Dialect
 
@@ -30,7 +30,7 @@ class _Plan:
     expected_s: float
 
 
-_PLANS: dict[EngineName, _Plan] = {
+_PLANS: dict[OwnEngine, _Plan] = {
     "python": _Plan((OWN,), LADDER, 65.0),
     "native": _Plan((CQL, MONGO), NATIVE_LADDER, 140.0),
 }
@@ -45,12 +45,12 @@ def selftest() -> None:
 @click.option(
     "--engine",
     "name",
-    type=click.Choice(get_args(EngineName)),
+    type=click.Choice(get_args(OwnEngine)),
     default="python",
     show_default=True,
     help="Which engine; the native one (make native) is tested over CQL and over MongoDB's protocol.",
 )
-def engine(name: EngineName) -> None:
+def engine(name: OwnEngine) -> None:
     """Check that an engine reports what was planted.
 
     Then show what it costs.

@@ -7,6 +7,7 @@ start, wherever it was interrupted.
 
 import signal
 import time
+from collections.abc import Callable
 
 from perf.hosts.remote import MARK, Remote, run_repeatable
 from perf.local.progress import Progress
@@ -29,18 +30,32 @@ def end_leftovers(remote: Remote, base: str, limit_s: float, progress: Progress)
         StepFailed: something still runs `limit_s` after a kill, or the host cannot be reached.
 
     """
+
+    def tell(count: int) -> None:
+        progress.report(f"{remote.name}: ending {count} processes that an interrupted run left behind")
+
+    if left := end_marked(remote, base, limit_s, tell):
+        why = f"left behind by an interrupted run, and still there after a kill: pids {', '.join(left)}"
+        raise StepFailed("stop", remote.name, why)
+
+
+def end_marked(
+    remote: Remote, base: str, limit_s: float, tell: Callable[[int], None] = lambda _: None
+) -> list[str]:
+    """End all processes that were started below `base`, and what they started; return who would not.
+
+    Raises:
+        StepFailed: the host cannot be reached.
+
+    """
     for ending in (signal.SIGTERM, signal.SIGKILL):
         if not (left := _signal(remote, base, str(ending.value))):
-            return
-        progress.report(
-            f"{remote.name}: ending {len(left)} processes that an interrupted run left behind"
-        )
+            return []
+        tell(len(left))
         end_s = time.monotonic() + limit_s
         while _signal(remote, base, "0") and time.monotonic() < end_s:
             time.sleep(_POLL_S)
-    if left := _signal(remote, base, "0"):
-        why = f"left behind by an interrupted run, and still there after a kill: pids {', '.join(left)}"
-        raise StepFailed("stop", remote.name, why)
+    return _signal(remote, base, "0")
 
 
 def _signal(remote: Remote, base: str, signal_number: str) -> list[str]:

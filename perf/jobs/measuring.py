@@ -20,7 +20,7 @@ from perf.local.paths import DataPaths
 from perf.local.progress import Progress
 from perf.model.design import Deployment, Suite
 from perf.model.errors import HostUnfit, KnickpointError, ReleaseError, UsageError
-from perf.model.metrics import RESPONSE_TIME, THROUGHPUT
+from perf.model.metrics import RESPONSE_TIME, SERVICE_TIME, THROUGHPUT
 from perf.model.results import Artifact, Purpose, Release, Source, Trial, TrialId, TrialStatus
 from perf.model.shown import list_some
 from perf.releases import artifacts as releases
@@ -314,5 +314,7 @@ def _headline(trial: Trial) -> Iterator[str]:
     }
     for (phase, metric, _), value in reversed(overall.items()):
         if metric == THROUGHPUT.name:
-            p99_ms = overall.get((phase, RESPONSE_TIME.name, "p99"), math.nan)
+            # A program of the user's own may know of service times only.
+            times = (overall.get((phase, one.name, "p99")) for one in (RESPONSE_TIME, SERVICE_TIME))
+            p99_ms = next((one for one in times if one is not None), math.nan)
             yield f"{phase} {value:.0f} {THROUGHPUT.unit}, p99 {p99_ms:.1f} {RESPONSE_TIME.unit}"

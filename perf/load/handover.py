@@ -38,9 +38,19 @@ def hand_over(remote: Remote, spec: LoadSpec) -> LoadSpec:
     if not _travels(remote, access) or (login := read_login(access)) is None:
         return spec
     path = f"{spec.output_dir}/{PASSWORD}"
-    run_repeatable(remote, ["sh", "-c", _WRITE, "hand-over", path], stdin=login.password)
+    write_secret(remote, path, login.password)
     named = replace(access, password_env=None, password_file=path) if access else None
     return replace(spec, target=replace(spec.target, access=named))
+
+
+def write_secret(remote: Remote, path: str, text: str) -> None:
+    """Write a file that only its user may read; the text goes over standard input.
+
+    Raises:
+        StepFailed: the host cannot be reached, or the file not be written.
+
+    """
+    run_repeatable(remote, ["sh", "-c", _WRITE, "write", path], stdin=text)
 
 
 def take_back(remote: Remote, spec: LoadSpec) -> None:

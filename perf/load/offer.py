@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from perf.hosts.testbed import Client
 from perf.load.engines import Edge, Engine, run_engines
+from perf.load.own_program import OwnProgram
 from perf.load.programs import command_of
 from perf.load.results.outcome import LoadOutcome
 from perf.load.spec import Counted, LoadSpec, Preload
@@ -84,6 +85,26 @@ class Offer:
         longest_s = sum(stage.longest_s for stage in stages)
         limit_s = longest_s + workload.operation_timeout_s + _GRACE_S
         return self._run(engines, limit_s, observe, keep)
+
+    def prepare_program(self) -> None:
+        """Run what the workload's own program needs once; StepFailed if it fails."""
+        self._program().prepare()
+
+    def run_program(
+        self,
+        stage: Stage,
+        iteration: int,
+        observe: Callable[[Edge], None],
+        _: Callable[[LoadOutcome], None],
+    ) -> LoadOutcome:
+        """Have the workload's own program offer an iteration of a stage, or its warm-up (0)."""
+        return self._program().offer(stage, iteration, observe)
+
+    def _program(self) -> OwnProgram:
+        (client,) = self.clients
+        return OwnProgram(
+            deployment=self.deployment, target=self.target, client=client, watch=self.watch
+        )
 
     def _next_first_row(self) -> int:
         records = self.deployment.workload.records

@@ -34,7 +34,7 @@ def native_systems(records: Records) -> tuple[str, ...]:
 
 def can_offer(engine: EngineName, system: str, records: Records) -> bool:
     """Return whether an engine can ask these records of a system that has them."""
-    if engine == "python":
+    if engine != "native":
         return True
     with suppress(UsageError):
         sessions = registry.load(system).sessions
@@ -46,11 +46,13 @@ def can_offer(engine: EngineName, system: str, records: Records) -> bool:
 def command_of(engine: EngineName, client: Client) -> tuple[str, ...]:
     """Return the command that starts an engine on a client host; its one argument is the spec file.
 
+    Where a program of the user's own offers the load, what is preloaded is stored by the Python one.
+
     Raises:
         UsageError: it is the native one, on this machine, where it is not built.
 
     """
-    if engine == "python":
+    if engine != "native":
         return _python(client), *PYTHON_ENGINE[1:]
     return (_native_path(client),)
 
@@ -62,7 +64,7 @@ def check_engines(engine: EngineName, clients: Iterable[Client]) -> None:
         HostUnfit: with every host that lacks it or has another one, and what to do about it.
 
     """
-    if engine == "python":
+    if engine != "native":
         return
     try:
         built = find_native()
@@ -90,7 +92,7 @@ def read_engine_facts(engine: EngineName, client: Client) -> tuple[Fact, ...]:
         StepFailed: the host cannot be reached, or has no such program.
 
     """
-    if engine == "python":
+    if engine != "native":
         return read_client_facts(client.remote, _python(client))
     digest = _read_digest(client.remote, _native_path(client))
     return (Fact(host=client.remote.name, name=_DIGEST_FACT, value=digest or "unavailable"),)

@@ -12,6 +12,7 @@ from annotated_types import Ge, Gt, Le, MinLen
 from pydantic import Field, JsonValue
 
 from perf.model.access import Access
+from perf.model.program import Program
 from perf.model.records import OperationName, Records
 from perf.model.scalars import (
     STRICT,
@@ -30,9 +31,11 @@ from perf.model.scalars import (
     is_version,
 )
 
-EngineName: TypeAlias = Literal["python", "native"]
-"""Which program offers the load; see docs/engine.md."""
-DEFAULT_ENGINE: EngineName = "python"
+OwnEngine: TypeAlias = Literal["python", "native"]
+"""The engines of Knickpoint itself; see docs/engine.md."""
+EngineName: TypeAlias = Literal["python", "native", "command"]
+"""Which program offers the load; `command` is one of the user's own, that the workload names."""
+DEFAULT_ENGINE: OwnEngine = "python"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -212,7 +215,7 @@ class Testbed:
     """Servers and clients."""
     client_cores: Positive
     """Engine processes per client host, one per core."""
-    engine: EngineName | None = None
+    engine: OwnEngine | None = None
     """Which program offers the load, unless the workload says; absent: python."""
     needs: Needs
     """What must be free before a trial starts."""
@@ -447,6 +450,8 @@ class Workload:
     """Operations in flight while the preload is stored."""
     engine: EngineName | None = None
     """Which program offers this load, whatever the testbed says; absent: that of the testbed."""
+    program: Program | None = None
+    """The load generator of `engine: command`, and of no other."""
     batch_rows: Positive | None = None
     """Write this many rows in each operation, in the sensor workload those of one device."""
     operation_timeout_s: PositiveFloat

@@ -17,10 +17,11 @@ from perf.hosts.facts import read_facts
 from perf.hosts.lease import find_lost
 from perf.hosts.testbed import price_per_hour_usd
 from perf.hosts.tuning.readiness import prove
+from perf.load.own_program import read_program_facts
 from perf.load.programs import read_engine_facts
 from perf.local.paths import DataPaths
 from perf.local.progress import Progress
-from perf.model.design import Deployment, EngineName
+from perf.model.design import Deployment
 from perf.model.errors import ConfigError, StepFailed
 from perf.model.facts import find_drift
 from perf.model.identity import named
@@ -126,7 +127,7 @@ def run_trial(order: Order, system: System, paths: DataPaths, progress: Progress
     profiler = Profiler(cluster, deployment.workload if PROFILED in order.remarks else None)
     try:
         check_access(deployment, cluster.clients)
-        draft.before = read_environment(cluster, deployment.engine) + proven.facts
+        draft.before = read_environment(cluster, deployment) + proven.facts
         draft.remarks += find_fitting_data(
             deployment.workload,
             deployment.topology,
@@ -149,7 +150,7 @@ def run_trial(order: Order, system: System, paths: DataPaths, progress: Progress
             draft.doubt(judge(draft.findings, deployment))
             if draft.status is TrialStatus.COMPLETED:
                 draft.doubt(servers.find_change())
-            draft.after = read_environment(cluster, deployment.engine) + proven.read_again() + fresh
+            draft.after = read_environment(cluster, deployment) + proven.read_again() + fresh
             draft.after += _read_facts(system, cluster) + servers.prove_pinning()
         draft.doubt(find_drift(draft.before, draft.after))
         draft.doubt(find_lost(deployment.testbed))
@@ -196,12 +197,19 @@ def _report(failure: StepFailed) -> str:
     return f"{failure.sentence}; the last error in the log: {error}" if error else failure.sentence
 
 
-def read_environment(cluster: Cluster, engine: EngineName) -> tuple[Fact, ...]:
+def read_environment(cluster: Cluster, deployment: Deployment) -> tuple[Fact, ...]:
     """Read the facts of every distinct host, which programs offer the load, and the price."""
+    engine, program = deployment.engine, deployment.workload.program
     remotes = {placed.remote.name: placed.remote for placed in cluster.places}
     return (
         *(fact for remote in remotes.values() for fact in read_facts(remote)),
         *(fact for client in cluster.clients for fact in read_engine_facts(engine, client)),
+        *(
+            fact
+            for client in cluster.clients
+            if program
+            for fact in read_program_facts(program, client)
+        ),
         *_state_price(cluster),
     )
 

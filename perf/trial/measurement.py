@@ -14,6 +14,7 @@ from perf.hosts.testbed import price_per_hour_usd
 from perf.load.engines import Edge
 from perf.load.offer import Offer
 from perf.load.results.outcome import LoadOutcome
+from perf.load.results.reported import find_unknown, summarize_reported
 from perf.load.results.search import Found, next_load
 from perf.load.results.summary import summarize
 from perf.model.design import (
@@ -104,6 +105,11 @@ def measure(
             offer.preload()
             servers.watch()
             yield LoadFindings(faults=_compare_stored(session, expected))
+    if workload.program:
+        for command in workload.program.prepare:
+            report(f"load: {' '.join(command)}")
+        offer.prepare_program()
+        servers.watch()
     spent.enter("settle")
     servers.settle()
     spent.enter("warm-up")
@@ -116,7 +122,10 @@ def measure(
         if planned:
             report(describe_load(workload))
         for mix, stages in plan_loads(workload):
-            yield from run.offer_planned(mix, stages)
+            if workload.program:
+                yield from run.run_program(stages)
+            else:
+                yield from run.offer_planned(mix, stages)
         for phase, search in searches(workload):
             yield from run.search(phase, search)
 
@@ -155,6 +164,8 @@ def diagnose(findings: LoadFindings, workload: Workload) -> Diagnostics:
 def summarize_load(findings: LoadFindings, deployment: Deployment) -> tuple[Sample, ...]:
     """Return the samples of all measured phases."""
     workload, servers = deployment.workload, deployment.topology.servers
+    if workload.program:
+        return tuple(summarize_reported(findings.planned, findings.outcome))
     return summarize(
         workload,
         (*findings.counted, *findings.planned),
@@ -237,6 +248,15 @@ class _MeasuringRun:
             with _connect(self.servers.system, self.offer.target, records) as session:
                 session.finish_load()
                 yield LoadFindings(faults=_compare_stored(session, devops_stored(records)))
+
+    def run_program(self, stages: Sequence[Stage]) -> Iterator[LoadFindings]:
+        """Have the workload's own program offer each stage: its warm-up, then its iterations."""
+        for stage in stages:
+            for iteration in (0, *stage.iterations):
+                run = partial(self.offer.run_program, stage, iteration)
+                found = yield from self._load(run)
+                if iteration:
+                    yield LoadFindings(remarks=tuple(find_unknown(stage, found.outcome)))
 
     def search(self, phase: Measurement, search: SearchLoad) -> Iterator[LoadFindings]:
         """Offer one load after the other until the search has its answer."""
@@ -335,6 +355,8 @@ def describe_load(workload: Workload) -> str:
 
 
 def _name_mix(mix: Mapping[OperationName, float]) -> str:
+    if not mix:
+        return "what the workload's program does"
     if len(mix) == 1:
         return str(next(iter(mix)))
     total = sum(mix.values())

@@ -15,6 +15,7 @@ from perf.hosts.ports import find_taken
 from perf.hosts.remote import Remote, make_directory
 from perf.hosts.testbed import Client
 from perf.hosts.tuning.readiness import check_readiness
+from perf.load.own_program import check_program
 from perf.load.programs import check_engines
 from perf.local.progress import Progress
 from perf.model.design import Deployment, Needs
@@ -70,6 +71,8 @@ def check_fitness(
     if not any(map(system.is_running, nodes)):
         check_hosts(nodes, system.ports(), deployment.testbed.needs, clients)
     check_engines(deployment.engine, clients)
+    if deployment.workload.program:
+        check_program(deployment.workload.program, clients)
 
 
 def check_access(deployment: Deployment, clients: Iterable[Client]) -> None:

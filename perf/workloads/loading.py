@@ -49,8 +49,8 @@ def devops_stored(records: Devops) -> Stored:
 
 
 def writes_only(operations: Sequence[OperationName]) -> bool:
-    """Return whether these operations store whole rows, and do nothing else."""
-    return all(operation in WRITES for operation in operations)
+    """Return whether these operations store whole rows, and do nothing else; of none, False."""
+    return bool(operations) and all(operation in WRITES for operation in operations)
 
 
 def value_seed(sequence: Sequence[CountedPhase], place: int) -> int:

@@ -41,6 +41,11 @@ def check_suite(entry: ConfigFile[Suite], entries: Entries) -> Iterator[str]:
             yield from _check_scale(here, suite, workload.value)
             yield from _check_ability(here, experiment, workload.value)
             yield from _check_engine(here, experiment, workload.value, testbed.value)
+            if workload.value.program and topology.value.clients > 1:
+                yield (here / "topology").say(
+                    f"which has {topology.value.clients} clients, but a workload's own program runs on "
+                    "one: the figures of several cannot be put together; take a topology with one"
+                )
             engines = testbed.value.client_cores * topology.value.clients
             by = suite.scaled_down_by if workload.value.floors else None
             run = scale_down(workload.value, by) if by else workload.value

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
 from itertools import pairwise
@@ -11,6 +11,7 @@ from operator import truediv
 from perf.config.checks.files import ConfigFile, find_repeated
 from perf.local.problems import Place, suggest
 from perf.model.design import (
+    ClosedLoop,
     CountedPhase,
     Load,
     Measurement,
@@ -20,6 +21,7 @@ from perf.model.design import (
     Workload,
 )
 from perf.model.metrics import CANARY_PHASES
+from perf.model.program import OF_A_LOAD, OF_AN_OPEN_LOOP, OF_EVERY_RUN, Program, placeholders
 from perf.model.records import ALL, Devops, Operation, PutGet, Sensor, Ycsb, operations_known
 from perf.model.scaling import scale_of
 from perf.model.statements import (
@@ -44,7 +46,9 @@ def check_workload(entry: ConfigFile[Workload]) -> Iterator[str]:
     parts = workload.measurements
     yield from find_repeated(at / "measurements", parts)
     yield from _check_names(at, workload)
-    yield from _check_offered(at, workload)
+    yield from _check_program(at, workload)
+    if not workload.program:
+        yield from _check_offered(at, workload)
     yield from _check_rows(at, workload)
     yield from _check_statements(at, workload)
     for index, phase in enumerate(workload.sequence):
@@ -114,6 +118,70 @@ def _check_offered(at: Place, workload: Workload) -> Iterator[str]:
             hint = suggest(operation, [str(one) for one in known])
             why = f"but records of kind {workload.records.kind} know no such operation; {hint}"
             yield place.say(why, str(operation))
+
+
+def _check_program(at: Place, workload: Workload) -> Iterator[str]:
+    """Insist on a program where one is to offer the load, and on what it can be given."""
+    program = workload.program
+    if workload.engine == "command" and program is None:
+        yield (at / "engine").say("but there is no program; add the key program, see docs/engine.md")
+    if program is None:
+        return
+    if workload.engine != "command":
+        yield (at / "program").fault("is run by `engine: command` alone; say that, or remove it")
+    for key in ("operation", "mix", "sequence", "batch_rows"):
+        if getattr(workload, key):
+            yield (at / key).fault("is for the program to know: it decides what is asked; remove it")
+    for index, part in enumerate(workload.measurements):
+        yield from _check_run(at / "measurements" / index, part)
+    here = at / "program"
+    for place, command in enumerate(program.prepare):
+        yield from _check_placeholders(here / "prepare" / place, command, OF_EVERY_RUN)
+    yield from _check_placeholders(here / "run", program.run, OF_A_LOAD)
+    yield from _check_placeholders(here / "closed", program.closed, OF_A_LOAD)
+    yield from _check_placeholders(here / "open", program.open, OF_AN_OPEN_LOOP)
+    yield from _check_given(here, workload, program)
+
+
+def _check_given(at: Place, workload: Workload, program: Program) -> Iterator[str]:
+    """Insist that the program is given what its phases say."""
+    missing: set[tuple[str, str]] = set()
+    for part in workload.measurements:
+        is_open = isinstance(part.load, OpenLoop)
+        asked = {name for one in program.command(is_open=is_open) for name in placeholders(one)}
+        wanted = {("run", "seconds"), ("open", "rate") if is_open else ("run", "in_flight")}
+        missing |= {(key, name) for key, name in wanted if name not in asked}
+    for key, name in sorted(missing):
+        yield (at / key).fault(
+            f"does not give the program its {{{name}}}, so it would not do what the phases say; "
+            f"add {{{name}}} to an argument"
+        )
+
+
+def _check_run(at: Place, part: Measurement) -> Iterator[str]:
+    """Insist on a load that a program can be given, of a length that is known beforehand."""
+    if not isinstance(part.load, ClosedLoop | OpenLoop):
+        why = "but a program is given one load; say `closed` or `open`, or give each step a phase"
+        yield (at / "load" / "kind").say(why)
+    elif isinstance(part.load, OpenLoop) and part.load.arrivals:
+        yield (at / "load" / "arrivals").say("but the program decides when it sends; remove it")
+    if part.warmup_cap_s != part.warmup_s:
+        why = f"but nobody sees whether a program is steady; make it {part.warmup_s:g}, as warmup_s"
+        yield (at / "warmup_cap_s").say(why)
+    if part.mix:
+        yield (at / "mix").fault("is for the program to know: it decides what is asked; remove it")
+    if part.histogram_s:
+        yield (at / "histogram_s").say("but the program writes what it writes; remove it")
+
+
+def _check_placeholders(at: Place, command: Sequence[str], known: Collection[str]) -> Iterator[str]:
+    for place, argument in enumerate(command):
+        for name in placeholders(argument):
+            if name not in known:
+                yield (at / place).fault(
+                    f"has {{{name}}}, which stands for nothing here; {suggest(name, known)}, or write "
+                    f"{{{{{name}}}}} for braces that are text"
+                )
 
 
 def _check_rows(at: Place, workload: Workload) -> Iterator[str]:

@@ -9,15 +9,17 @@ log (`-log hdrfile=…`) instead. `-rate auto` tries several numbers of threads:
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from perf.history.importers.run import (
     EVERYTHING,
     PHASE,
+    Done,
     File,
     ForeignRun,
     name_percentile,
+    parse_number,
     sample,
     show,
     without_repetition,
@@ -70,7 +72,15 @@ def read(file: File) -> tuple[ForeignRun, ...]:
             else:
                 findings.append((prefix + entry.name, entry.value))
     threads = ", ".join(threads for threads, _ in sections if threads)
-    return file.run(samples, settings=[("threads", threads)], findings=findings)
+    return file.run(samples, done=_count(findings), settings=[("threads", threads)], findings=findings)
+
+
+def _count(findings: Sequence[tuple[str, object]]) -> Iterator[Done]:
+    """Count what a run with one section of results did, all operations together."""
+    found = {name: parse_number(str(value).partition("[")[0]) for name, value in findings}
+    completed, failed = found.get("total partitions"), found.get("total errors")
+    if completed is not None:
+        yield Done(EVERYTHING, int(completed), None if failed is None else int(failed))
 
 
 def _sections(file: File) -> Iterator[tuple[str, list[_Entry]]]:

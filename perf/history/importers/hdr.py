@@ -24,6 +24,7 @@ from perf.history.importers.run import (
     EVERYTHING,
     PER_MS,
     PHASE,
+    Done,
     File,
     ForeignRun,
     Naming,
@@ -107,10 +108,21 @@ def read(file: File) -> tuple[ForeignRun, ...]:
     return file.run(
         _samples(ordered, head),
         intervals=tuple(ordered),
+        done=_count(ordered),
         findings=[("intervals", len(ordered))],
         started_at=datetime.fromtimestamp(min(one.start_s for one in ordered), UTC),
         finished_at=datetime.fromtimestamp(max(one.start_s + one.length_s for one in ordered), UTC),
     )
+
+
+def _count(intervals: Sequence[Interval]) -> Iterator[Done]:
+    """Count each operation once, of however many of its times there are histograms."""
+    counts: defaultdict[tuple[str, str], int] = defaultdict(int)
+    for one in intervals:
+        counts[one.operation, one.kind] += decode(one.encoded, _HIGHEST_US).get_total_count()
+    for operation in dict.fromkeys(operation for operation, _ in counts):
+        most = max(count for (name, _), count in counts.items() if name == operation)
+        yield Done(operation, most)
 
 
 def _head(file: File) -> _Head:

@@ -13,9 +13,11 @@ from datetime import UTC, datetime
 from pathlib import PurePath
 from typing import Annotated, Any
 
+from annotated_types import Ge
 from pydantic import ConfigDict, Field, TypeAdapter
 
 from perf.history.importers.run import (
+    Done,
     File,
     ForeignRun,
     flatten,
@@ -61,6 +63,8 @@ class _Result:
     req_throughput: _Mean
     row_throughput: _Mean
     cycle_latency: _Times
+    cycle_count: Annotated[int, Ge(0)] | None = None
+    error_count: Annotated[int, Ge(0)] | None = None
     request_latency: _Times | None = None
     cycle_latency_by_fn: Mapping[str, _Times] = field(default_factory=dict)
 
@@ -98,6 +102,7 @@ def read(file: File) -> tuple[ForeignRun, ...]:
     raw = _RAW.validate_json(file.text)["result"]
     return file.run(
         _samples(report, distributions, file.said.times or SERVICE_TIME.name),
+        done=_count(result),
         settings=((n, v) for n, v in flatten(conf) if n not in _BY_NATURE_NEW),
         findings=[
             *((name, raw.get(name)) for name in _COUNTS),
@@ -121,6 +126,11 @@ def _samples(report: _Report, distributions: Mapping[str, _Times], times: str) -
         names = _names(report.percentiles)
         for statistic, found in zip(names, distribution.percentiles, strict=True):
             yield sample(operation, times, statistic, found.value)
+
+
+def _count(result: _Result) -> Iterator[Done]:
+    if result.cycle_count is not None:
+        yield Done(_CYCLE, result.cycle_count, result.error_count)
 
 
 def _single(by_function: Mapping[str, _Times]) -> Mapping[str, _Times]:

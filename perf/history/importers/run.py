@@ -60,6 +60,15 @@ class Naming:
     """They were measured on schedule, like trials of a suite, so a change in them alerts."""
 
 
+@dataclass(frozen=True, slots=True)
+class Done:
+    """How many operations of one kind a run completed, and how many failed; None: it does not tell."""
+
+    operation: str
+    completed: int
+    failed: int | None = None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForeignRun:
     """One run of a foreign program. None and empty: the file does not tell.
@@ -72,6 +81,8 @@ class ForeignRun:
     identity: str
     samples: tuple[Sample, ...]
     intervals: tuple[Interval, ...] = ()
+    done: tuple[Done, ...] = ()
+    """Of formats that a program of `engine: command` may write."""
     settings: tuple[Fact, ...] = ()
     findings: tuple[Fact, ...] = ()
     finished_at: datetime | None = None
@@ -136,6 +147,7 @@ class File:
         samples: Iterable[Sample],
         *,
         intervals: tuple[Interval, ...] = (),
+        done: Iterable[Done] = (),
         settings: Iterable[tuple[str, object]] = (),
         findings: Iterable[tuple[str, object]] = (),
         finished_at: datetime | None = None,
@@ -150,6 +162,7 @@ class File:
                 identity=digest(self.text),
                 samples=taken,
                 intervals=intervals,
+                done=tuple(done),
                 settings=facts(settings),
                 findings=facts(findings),
                 finished_at=finished_at,

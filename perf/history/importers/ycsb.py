@@ -22,6 +22,7 @@ from perf.history.importers.run import (
     EVERYTHING,
     PER_MS,
     PHASE,
+    Done,
     File,
     ForeignRun,
     name_percentile,
@@ -38,7 +39,7 @@ _TIME = re.compile(
 _WORDS = {"Average": "mean", "Min": "min", "Max": "max"}
 _OVERALL, _THROUGHPUT, _OPERATIONS = "OVERALL", "Throughput(ops/sec)", "Operations"
 _FLAGS = ("-threads", "-target", "-db")
-_INTENDED = "Intended-"
+_INTENDED, _FAILED = "Intended-", "-FAILED"
 _NO_OPERATION = re.compile(r".*CLEANUP$|TOTAL_GC|.*-FAILED$|Bucket|Raw")
 """Groups that are no work of the database that succeeded, or known better from another group."""
 
@@ -64,6 +65,7 @@ def read(file: File) -> tuple[ForeignRun, ...]:
     workloads = [PurePath(value).name for flag, value in pairs if flag == "-P"]
     return file.run(
         _samples(file, text),
+        done=_count(file, text),
         settings=[
             ("ycsb", text.version),
             *((flag[1:], value) for flag, value in pairs if flag in _FLAGS),
@@ -98,6 +100,22 @@ def _scan(file: File) -> _Text:
                     "holds one run: split it",
                 )
     return text
+
+
+def _count(file: File, text: _Text) -> Iterator[Done]:
+    """Count each operation once; the same ones may be in several groups."""
+    completed: dict[str, int] = {}
+    failed: dict[str, int] = {}
+    for group, values in text.values.items():
+        name = group.removeprefix("Hdr").removeprefix(_INTENDED)
+        has_failed = name.endswith(_FAILED)
+        if _OPERATIONS not in values or (_NO_OPERATION.match(group) and not has_failed):
+            continue
+        counts, operation = (failed if has_failed else completed), name.removesuffix(_FAILED).lower()
+        number = file.number(*values[_OPERATIONS]) or 0.0
+        counts[operation] = max(counts.get(operation, 0), int(number))
+    for operation in dict.fromkeys((*completed, *failed)):
+        yield Done(operation, completed.get(operation, 0), failed.get(operation, 0))
 
 
 def _samples(file: File, text: _Text) -> Iterator[Sample]:

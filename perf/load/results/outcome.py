@@ -7,7 +7,7 @@ from typing import Self
 
 from perf.load.histogram import merge_equal_intervals
 from perf.load.spec import EngineResult
-from perf.model.results import Counter, Interval
+from perf.model.results import Counter, Interval, Sample
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +31,8 @@ class LoadOutcome:
     results: tuple[EngineResult, ...] = ()
     warm_ups: tuple[WarmedUp, ...] = ()
     engine_hosts: tuple[str, ...] = ()
+    reported: tuple[Sample, ...] = ()
+    """What a program of the user's own told of each iteration."""
 
     @property
     def examples(self) -> tuple[str, ...]:
@@ -47,6 +49,7 @@ class LoadOutcome:
             results=(*self.results, *other.results),
             warm_ups=(*self.warm_ups, *other.warm_ups),
             engine_hosts=self.engine_hosts or other.engine_hosts,
+            reported=(*self.reported, *other.reported),
         )
 
 

@@ -61,9 +61,15 @@ def deployment() -> Deployment:
 
 def test_python_is_what_offers_the_load_where_nothing_else_is_said() -> None:
     catalog = shipped()
-    for suite in catalog.suites.values():
-        for experiment in suite.experiments:
-            assert catalog.resolve(suite, experiment).engine == "python"
+    engines = {
+        (suite.name, catalog.resolve(suite, experiment).engine)
+        for suite in catalog.suites.values()
+        for experiment in suite.experiments
+    }
+    own = ("own-programs", "command")
+    assert engines == {(name, "python") for name in catalog.suites} - {("own-programs", "python")} | {
+        own
+    }
 
 
 @pytest.mark.parametrize(
