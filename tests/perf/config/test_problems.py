@@ -479,7 +479,7 @@ OWN = "workloads/own-index.yaml"
         ),
         ("preload: records", "", "statements.find-by-email.row"),
         ("preload: records", "preload: records\nexceeds_memory: true", "exceeds_memory"),
-        ("language: cql", "language: sql", "language"),
+        ("language: cql", "language: pgsql", "language"),
         ("kind: choice, among", "kind: chioce, among", "values.city"),
         ("mix: {find-by-email", "mix: {find-by-mail", "mix.find-by-mail"),
     ],
