@@ -226,3 +226,8 @@ def to_positional(text: str) -> tuple[str, tuple[str, ...]]:
         return token[0]
 
     return _SQL_TOKEN.sub(replace, text), tuple(names)
+
+
+def strip_quoted(text: str) -> str:
+    """Return SQL without its comments, texts and quoted names."""
+    return _SQL_TOKEN.sub(lambda token: token[0] if token["parameter"] else " ", text)

@@ -18,6 +18,7 @@ from perf.model.statements import (
     TextValue,
     TimestampValue,
     UuidValue,
+    strip_quoted,
     to_positional,
 )
 from perf.workloads.statements import Values, check_answer
@@ -155,6 +156,11 @@ def test_parameters_of_a_command_are_whole_texts(text: str, parameters: set[str]
 def test_parameters_of_sql_become_placeholders(text: str, sent: str, names: list[str]) -> None:
     assert to_positional(text) == (sent, tuple(names))
     assert find_parameters(text, "sql") == set(names)
+
+
+def test_what_is_quoted_and_said_beside_is_left_out() -> None:
+    text = "/* COPY */SELECT 'a;', \"b;\" -- ;\rFROM t WHERE a = :id"
+    assert strip_quoted(text).split() == ["SELECT", ",", "FROM", "t", "WHERE", "a", "=", ":id"]
 
 
 def find_parameters(text: str, language: Language) -> frozenset[str]:
