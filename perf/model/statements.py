@@ -29,7 +29,14 @@ Distribution: TypeAlias = Literal["uniform", "zipfian"]
 _CQL_QUOTED = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|(?:--|//)[^\n]*|/\*.*?\*/", re.DOTALL)
 _CQL_PARAMETER = re.compile(r"(?<![:\w]):([A-Za-z]\w*)")
 _COMMAND_PARAMETER = re.compile(r'"(?::([A-Za-z]\w*)|(?:[^"\\]|\\.)*)"(?!\s*:)')
-Language: TypeAlias = Literal["cql", "mongodb"]
+# The same of CrateDB's SQL, which also has casts (`::`), and texts with escapes (E'…') and in dollars
+# ($$…$$, $tag$…$tag$).
+_SQL_TOKEN = re.compile(
+    r"""(?<!\w)E'(?:[^'\\]|''|\\.)*'|'(?:[^']|'')*'|"(?:[^"]|"")*"|--[^\r\n]*|/\*.*?\*/"""
+    r"|\$(?P<tag>(?:[a-z_]\w*)?)\$.*?\$(?P=tag)\$|(?<![:\w]):(?P<parameter>[a-z]\w*)",
+    re.DOTALL | re.IGNORECASE,
+)
+Language: TypeAlias = Literal["cql", "mongodb", "sql"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,7 +182,7 @@ class Statements:
     kind: Literal["statements"]
     """Statements of one's own."""
     language: Language
-    """What they are: CQL (Cassandra, ScyllaDB), or commands of MongoDB, as JSON."""
+    """What they are: CQL (Cassandra, ScyllaDB), commands of MongoDB, as JSON, or SQL (CrateDB)."""
     schema: Annotated[tuple[StatementText, ...], MinLen(1), MaxLen(_MOST_STATEMENTS)]
     """What is sent once, one after the other, before all else: tables, indexes."""
     rows: RecordCount
@@ -194,6 +201,8 @@ class Statements:
         text = self.statements[name].text
         if self.language == "mongodb":
             return frozenset(filter(None, _COMMAND_PARAMETER.findall(text)))
+        if self.language == "sql":
+            return frozenset(to_positional(text)[1])
         return frozenset(_CQL_PARAMETER.findall(_CQL_QUOTED.sub(" ", text)))
 
     @property
@@ -204,3 +213,21 @@ class Statements:
             ("count",): self.count,
             **{("statements", name, "text"): one.text for name, one in self.statements.items()},
         }
+
+
+def to_positional(text: str) -> tuple[str, tuple[str, ...]]:
+    """Return SQL with `?` in place of each parameter, and the names of those in order."""
+    names: list[str] = []
+
+    def replace(token: re.Match[str]) -> str:
+        if name := token["parameter"]:
+            names.append(name)
+            return "?"
+        return token[0]
+
+    return _SQL_TOKEN.sub(replace, text), tuple(names)
+
+
+def strip_quoted(text: str) -> str:
+    """Return SQL without its comments, texts and quoted names."""
+    return _SQL_TOKEN.sub(lambda token: token[0] if token["parameter"] else " ", text)

@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from catalogs import shipped
 from needs import need_native
 from served import Served
 
@@ -20,6 +21,8 @@ from perf.load.results.outcome import LoadOutcome
 from perf.load.spec import Counted, LoadSpec, Preload
 from perf.model.design import ClosedLoop, Steadiness
 from perf.model.records import Operation, PutGet, Sensor
+from perf.model.statements import Statements
+from perf.systems.contract import open_session
 from perf.systems.mongodb.client import open_client
 from perf.workloads.stages import Stage
 
@@ -171,3 +174,44 @@ def test_engines_get_what_engines_put(
         assert total["attempted"] == total["completed"] == VALUES.keys, total
         parts = {one.operation for one in outcome.intervals} - {operation.value}
         assert parts == ({"put-get.put", "put-get.get"} if operation is Operation.PUT_GET else set())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "example"),
+    [("cratedb", "own-sql"), pytest.param("mongodb", "own-documents", marks=pytest.mark.real)],
+)
+def test_engines_are_answered_as_a_workload_in_statements_expects(
+    request: pytest.FixtureRequest, name: str, example: str, tmp_path: Path
+) -> None:
+    served: Served = request.getfixturevalue(f"{name}_server")
+    if name == "mongodb":
+        _forget_rows(served)
+    workload = shipped().workloads[example]
+    assert isinstance(workload.records, Statements)
+    records = replace(workload.records, rows=ROWS)
+    specs = [
+        LoadSpec(
+            target=served.target,
+            records=records,
+            mix=workload.mix,
+            seed=7,
+            engine_index=index,
+            engine_count=ENGINES,
+            output_dir=str(tmp_path / f"engine-{index}"),
+        )
+        for index in range(ENGINES)
+    ]
+    commands = (PYTHON_ENGINE,) * ENGINES
+    with open_session(served.system, served.target, records) as session:
+        session.create_schema(records)
+        preload = Preload(rows=ROWS, in_flight=4)
+        storing = [replace(spec, mix={Operation.WRITE: 1.0}, preload=preload) for spec in specs]
+        loaded = _total(_run(storing, commands))
+        assert (loaded["completed"], session.stored().rows) == (ROWS, ROWS)
+
+    loads = [replace(one, readable_rows=ROWS, first_row=ROWS, stages=(STAGE,)) for one in specs]
+    outcome = _run(loads, commands)
+    total = _total(outcome)
+    assert total["attempted"] == total["completed"] > 0, total
+    assert {one.operation for one in outcome.intervals} == set(records.statements)

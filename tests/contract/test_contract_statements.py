@@ -28,12 +28,14 @@ EXAMPLES = {
     "own-lightweight": "cassandra",
     "own-expiring": "cassandra",
     "own-documents": "mongodb",
+    "own-sql": "cratedb",
 }
 CASES = [
     pytest.param(name, marks=[pytest.mark.real] if system in REAL else [])
     for name, system in EXAMPLES.items()
 ]
 WRONG = {
+    "own-sql": "CREATE TABEL customers (id BIGINT PRIMARY KEY)",
     "own-index": "CREATE TABEL customers (id bigint PRIMARY KEY)",
     "own-documents": '{"createIndexes": "wrong", "indexes": [{"name": "without a key"}]}',
 }

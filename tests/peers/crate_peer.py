@@ -112,15 +112,15 @@ class CratePeer:
         """Return what was asked that begins so."""
         return [asked for asked in self.asked if asked.statement.startswith(beginning)]
 
-    def answer(self, body: bytes) -> dict[str, Any]:
-        """Answer one body; raise Refused."""
+    def answer(self, body: bytes, schema: str = "doc") -> dict[str, Any]:
+        """Answer one body, whose tables without a schema are in this one; raise Refused."""
         asked = _read(body)
         self.asked.append(asked)
         if asked.is_bulk:
             return {"cols": [], "results": self.store.run_each(asked.statement, asked.arguments)}
         found = self._about_nodes(asked.statement)
         if found is None:
-            found = self.store.run(asked.statement, asked.arguments)
+            found = self.store.run(asked.statement, asked.arguments, schema)
         return {"cols": found.columns, "rows": found.rows, "rowcount": found.count}
 
     def _about_nodes(self, statement: str) -> Answer | None:
@@ -175,7 +175,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._refuse(Refused(4000, "SQLParseException[not application/json]"))
         else:
             try:
-                answer = peer.answer(body)
+                answer = peer.answer(body, self.headers.get("Default-Schema", "doc"))
             except Refused as refused:
                 self._refuse(refused)
             else:

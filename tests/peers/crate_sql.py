@@ -21,20 +21,23 @@ _TYPES = {
     "TEXT": "VARCHAR",
     "TIMESTAMP WITH TIME ZONE": "BIGINT",  # milliseconds, as they go over HTTP
     "DOUBLE PRECISION": "DOUBLE",
+    "BIGINT": "BIGINT",
 }
 _COLUMN = re.compile(
-    rf'"?(?P<name>{_NAME})"? (?P<type>TEXT|TIMESTAMP WITH TIME ZONE|DOUBLE PRECISION'
-    r"|OBJECT\(DYNAMIC\) AS \((?P<inner>[^()]+)\))"
+    rf'"?(?P<name>{_NAME})"? (?P<type>TEXT|TIMESTAMP WITH TIME ZONE|DOUBLE PRECISION|BIGINT'
+    r"|OBJECT\((?:DYNAMIC|STRICT)\) AS \((?P<inner>[^()]+)\))"
     r"(?P<off> INDEX OFF STORAGE WITH \(columnstore = false\))?(?P<key> PRIMARY KEY)?"
 )
 _CREATE = re.compile(
-    rf"CREATE TABLE IF NOT EXISTS (?P<table>{_NAME}\.{_NAME}) \((?P<columns>.+?)\)"
+    rf"CREATE TABLE(?P<unless> IF NOT EXISTS)? (?P<table>{_NAME}\.{_NAME}) \((?P<columns>.+?)\)"
     rf"(?: CLUSTERED(?: BY \((?P<by>{_NAME})\))?(?: INTO (?P<shards>[1-9]\d*) SHARDS)?)?"
-    r" WITH \((?P<options>[^()]+)\)"
+    r"(?: WITH \((?P<options>[^()]+)\))?"
 )
+_ALTER = re.compile(rf"ALTER TABLE (?P<table>{_NAME}\.{_NAME}) SET \((?P<options>[^()]+)\)")
+_MARK = rf"(?:\?|\{{{_NAME} = \?(?:, {_NAME} = \?)*\}})"
 _INSERT = re.compile(
     rf"INSERT INTO (?P<table>{_NAME}\.{_NAME}) \((?P<columns>[^()]+)\)"
-    r" VALUES \((?P<marks>\?(?:, \?)*)\)"
+    rf" VALUES \((?P<marks>{_MARK}(?:, {_MARK})*)\)"
     rf"(?: ON CONFLICT \((?P<key>{_NAME})\) DO UPDATE SET (?P<sets>.+))?"
 )
 _UPDATE = re.compile(
@@ -45,7 +48,13 @@ _SELECT = re.compile(
     rf"SELECT (?P<items>.+?) FROM (?P<table>{_NAME}\.{_NAME})(?: WHERE (?P<where>.+?))?"
     r"(?: GROUP BY (?P<group>.+?))?(?: ORDER BY (?P<order>.+?))?(?: LIMIT (?P<limit>\?|\d+))?"
 )
+_COUNT = re.compile(r"SELECT count\(\*\) FROM \((?P<query>.+?) ?\) AS counted")
 _REFRESH = re.compile(rf"REFRESH TABLE (?P<tables>{_NAME}\.{_NAME}(?:, {_NAME}\.{_NAME})*)")
+# A table that is named without a schema, or whose name is quoted.
+_UNQUALIFIED = re.compile(
+    rf"\b(CREATE TABLE|IF NOT EXISTS|INSERT INTO|UPDATE|FROM|ALTER TABLE) (?!IF )({_NAME})(?![\w.])"
+)
+_QUOTED_TABLE = re.compile(rf'\b({_NAME})\."({_NAME})"')
 _TOKEN = re.compile(
     rf"""\s*(?:(?P<tag>{_NAME}\['{_NAME}'\])|(?P<quoted>"{_NAME}")|(?P<word>[A-Za-z_][A-Za-z0-9_]*)"""
     r"""|(?P<text>'[^']*')|(?P<other>\d+|\?|<=|>=|[()=<>,*]))"""
@@ -100,9 +109,10 @@ class Store:
         """Forget everything."""
         self._database.close()
 
-    def run(self, statement: str, arguments: Sequence[Any]) -> Answer:
+    def run(self, statement: str, arguments: Sequence[Any], schema: str = "doc") -> Answer:
         """Do a statement; raise Refused if CrateDB would refuse it, or if it is not known here."""
-        text = " ".join(statement.split())
+        text = _QUOTED_TABLE.sub(r"\1.\2", " ".join(statement.split()))
+        text = _UNQUALIFIED.sub(rf"\1 {schema}.\2", text)
         if text.count("?") != len(arguments):
             raise Refused(4000, "SQLParseException[arguments do not fit the placeholders]")
         with self._lock:
@@ -130,10 +140,13 @@ class Store:
         return {
             re.compile("SELECT 1"): lambda *_: Answer(["1"], [[1]]),
             _CREATE: self._create,
+            _ALTER: self._alter,
             _INSERT: self._insert,
             _UPDATE: self._update,
             _REFRESH: self._refresh,
             _FIND_FIELDS: self._find_fields,
+            _FIND_TABLES: self._find_tables,
+            _COUNT: self._count,
             _SELECT: self._select,
         }
 
@@ -149,6 +162,8 @@ class Store:
         table = read_table(match)
         name = match["table"]
         if name in self.tables:
+            if not match["unless"]:
+                raise Refused(4093, f"RelationAlreadyExists[Relation '{name}' already exists.]")
             return Answer(count=0)
         self.tables[name] = table
         # Without a type: to SQLite, a real number that is whole would be an integer, and −0.0 be 0.
@@ -158,12 +173,17 @@ class Store:
         self._database.execute(f"CREATE TABLE {seen(name)} ({', '.join(columns)})")
         return Answer()
 
+    def _alter(self, match: re.Match[str], _: Sequence[Any]) -> Answer:
+        table = self._find(match["table"])
+        table.options = _read_options(match["options"], table.options)
+        return Answer()
+
     def _check_insert(self, match: re.Match[str]) -> list[str]:
         table = self._find(match["table"])
         names = [name.strip('"') for name in match["columns"].split(", ")]
         for name in names:
             _require_column(name, {*table.columns, *_objects(table)})
-        if len(match["marks"].split(", ")) != len(names):
+        if len(_split(match["marks"])) != len(names):
             raise Refused(4000, "SQLParseException[columns and values differ in number]")
         if match["key"] and (match["key"],) != table.key:
             raise Refused(4000, f"SQLParseException[({match['key']}) is not the primary key]")
@@ -214,8 +234,9 @@ class Store:
 
     def _insert(self, match: re.Match[str], arguments: Sequence[Any]) -> Answer:
         names = self._check_insert(match)
+        row = _fill_marks(match["marks"], arguments)
         try:
-            self._store(match, names, [self._check_row(match, names, arguments)])
+            self._store(match, names, [self._check_row(match, names, row)])
         except sqlite3.IntegrityError as error:
             raise Refused(4091, _DUPLICATE) from error
         return Answer()
@@ -247,6 +268,17 @@ class Store:
         names = list(table.columns) if table else []
         return Answer(["column_name"], [[name] for name in names], len(names))
 
+    def _find_tables(self, _: re.Match[str], arguments: Sequence[Any]) -> Answer:
+        begin = f"{arguments[0]}."
+        names = sorted(name.removeprefix(begin) for name in self.tables if name.startswith(begin))
+        return Answer(["table_name"], [[name] for name in names], len(names))
+
+    def _count(self, match: re.Match[str], _: Sequence[Any]) -> Answer:
+        query = _SELECT.fullmatch(match["query"])
+        if query is None:
+            raise Refused(4000, f"SQLParseException[not recognised: {match['query'][:200]}]")
+        return Answer(["count(*)"], [[self._select(query, ()).count]])
+
     def _select(self, match: re.Match[str], arguments: Sequence[Any]) -> Answer:
         name = match["table"]
         table = self._find(name)
@@ -269,6 +301,10 @@ class Store:
 _FIND_FIELDS = re.compile(
     r"SELECT column_name FROM information_schema\.columns "
     r"WHERE table_schema = \? AND table_name = \? ORDER BY ordinal_position"
+)
+_FIND_TABLES = re.compile(
+    r"SELECT table_name FROM information_schema\.tables WHERE table_schema = \? "
+    r"AND table_type = 'BASE TABLE' ORDER BY table_name"
 )
 _DUPLICATE = "DuplicateKeyException[A document with the same primary key exists already]"
 
@@ -300,7 +336,7 @@ def read_table(match: re.Match[str]) -> Table:
     if key and match["by"] and match["by"] not in key:
         raise Refused(4000, "Clustered by column must be part of the primary key")
     shards = int(match["shards"]) if match["shards"] else None
-    return Table(columns, key, shards, _read_options(match["options"]), match["by"])
+    return Table(columns, key, shards, _read_options(match["options"], {}), match["by"])
 
 
 def _read_column(column: re.Match[str]) -> dict[str, str]:
@@ -312,8 +348,9 @@ def _read_column(column: re.Match[str]) -> dict[str, str]:
     return {f"{column['name']}.{one[1]}": "VARCHAR" for one in inner if one}
 
 
-def _read_options(text: str) -> dict[str, str]:
-    options = dict(part.replace('"', "").split(" = ") for part in text.split(", "))
+def _read_options(text: str | None, before: Mapping[str, str]) -> dict[str, str]:
+    written = dict(part.replace('"', "").split(" = ") for part in text.split(", ")) if text else {}
+    options = {**before, **written}
     for name, value in options.items():
         if name not in {"number_of_replicas", "write.wait_for_active_shards", "refresh_interval"}:
             raise Refused(4000, f'IllegalArgumentException[unknown setting "{name}"]')
@@ -328,11 +365,20 @@ def _read_options(text: str) -> dict[str, str]:
 def _split(text: str) -> list[str]:
     parts, depth, begin = [], 0, 0
     for place, sign in enumerate(text):
-        depth += {"(": 1, ")": -1}.get(sign, 0)
+        depth += {"(": 1, ")": -1, "{": 1, "}": -1}.get(sign, 0)
         if sign == "," and not depth:
             parts.append(text[begin:place].strip())
             begin = place + 1
     return [*parts, text[begin:].strip()]
+
+
+def _fill_marks(marks: str, arguments: Sequence[Any]) -> list[Any]:
+    """Return the values that an INSERT stores: arguments, and objects of arguments."""
+    left = iter(arguments)
+    return [
+        next(left) if mark == "?" else {key: next(left) for key in re.findall(rf"({_NAME}) =", mark)}
+        for mark in _split(marks)
+    ]
 
 
 def _objects(table: Table) -> set[str]:

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
 from itertools import pairwise
@@ -27,15 +27,22 @@ from perf.model.scaling import scale_of
 from perf.model.statements import (
     Expected,
     IntegerValue,
+    Language,
     RealValue,
     Statement,
     Statements,
     TimestampValue,
     Value,
+    strip_quoted,
 )
 from perf.workloads.stages import PRELOAD, WARM_UP, ladder_phase, operations_of
 
 _RESERVED = frozenset({WARM_UP, PRELOAD, *CANARY_PHASES})
+# None of them reads or writes a file of a server, calls another host, or brings code.
+_SQL_ALLOWED = (
+    *("SELECT", "WITH", "INSERT", "UPDATE", "DELETE", "REFRESH", "OPTIMIZE"),
+    *("CREATE TABLE", "CREATE VIEW", "ALTER TABLE"),
+)
 
 
 def check_workload(entry: ConfigFile[Workload]) -> Iterator[str]:
@@ -231,8 +238,7 @@ def _check_statements(at: Place, workload: Workload) -> Iterator[str]:
     elif records.statements[records.store].row != "new":
         why = "but it stores rows that were not there (records.store); say `new`"
         yield (here / "statements" / records.store / "row").say(why)
-    if records.language == "mongodb":
-        yield from _check_commands(here, records)
+    yield from _check_texts(here, records)
     used: set[str] = set()
     for name, statement in records.statements.items():
         place, is_stored = here / "statements" / name, workload.preload is not None
@@ -250,17 +256,40 @@ def _check_statements(at: Place, workload: Workload) -> Iterator[str]:
         yield (at / "exceeds_memory").say(why)
 
 
-def _check_commands(at: Place, records: Statements) -> Iterator[str]:
-    """Insist on JSON objects, each of which begins with the name of a command."""
-    for steps, text in records.texts.items():
-        place = reduce(truediv, steps, at)
-        try:
-            command = json.loads(text)
-        except (ValueError, RecursionError) as error:  # of what is nested too deeply
-            yield place.fault(f"is no JSON: {error}")
-        else:
-            if not isinstance(command, dict) or not command:
-                yield place.fault('is no command; write one as {"find": "customers", …}')
+def _check_texts(at: Place, records: Statements) -> Iterator[str]:
+    """Insist on texts of the language, as far as that is seen without a server."""
+    if check := _CHECKS.get(records.language):
+        for steps, text in records.texts.items():
+            yield from check(reduce(truediv, steps, at), text)
+
+
+def _check_command(at: Place, text: str) -> Iterator[str]:
+    """Insist on a JSON object, which begins with the name of a command."""
+    try:
+        command = json.loads(text)
+    except (ValueError, RecursionError) as error:  # of what is nested too deeply
+        yield at.fault(f"is no JSON: {error}")
+    else:
+        if not isinstance(command, dict) or not command:
+            yield at.fault('is no command; write one as {"find": "customers", …}')
+
+
+def _check_sql(at: Place, text: str) -> Iterator[str]:
+    """Insist on a single statement, of a kind that stays within the trial's own tables."""
+    bare = strip_quoted(text)
+    words = re.findall(r"\w+", bare)[:2]
+    begins = {" ".join(words[:count]).upper() for count in (1, 2)}
+    if begins.isdisjoint(_SQL_ALLOWED):
+        allowed = f"{', '.join(_SQL_ALLOWED[:-1])} or {_SQL_ALLOWED[-1]}"
+        yield at.fault(f"begins with {' '.join(words) or 'nothing'}; let it begin with {allowed}")
+    elif ";" in bare.rstrip().removesuffix(";"):
+        yield at.fault("has several statements; write each of them by itself")
+
+
+_CHECKS: Mapping[Language, Callable[[Place, str], Iterator[str]]] = {
+    "mongodb": _check_command,
+    "sql": _check_sql,
+}
 
 
 def _check_statement(

@@ -50,7 +50,7 @@ from perf.systems.contract import Target
 from perf.systems.layout_words import Number, Words, find_wrong_words
 
 SCHEMA = "knickpoint"
-"""The schema of all tables."""
+"""The schema of all tables; a statement that names none means this one, not `doc`."""
 
 _SLOW_S = 600.0
 _NO_SERVICE = (502, 503, 504)
@@ -163,12 +163,13 @@ class _Client(Client):  # type: ignore[misc]  # the driver is untyped
         self, method: str, path: str, *, data: bytes, headers: Mapping[str, str]
     ) -> BaseHTTPResponse:
         is_json = {"Accept": "application/json", "Content-Type": "application/json"}
+        in_schema = {"Default-Schema": SCHEMA}
         try:
             answer: BaseHTTPResponse = self._pool.urlopen(
                 method,
                 path,
                 body=data,
-                headers={**headers, **is_json},
+                headers={**headers, **is_json, **in_schema},
                 retries=False,
                 redirect=False,
                 assert_same_host=False,
@@ -204,11 +205,22 @@ class SqlClient:
             FAILURES: the server refuses it, there is no answer, or one of another form.
 
         """
-        answer = _send(next(self._slow_turns if is_slow else self._turns), statement, arguments, ())
-        rows = answer.get("rows")
-        if not isinstance(rows, list):
-            raise UnreadableAnswerError(f"an answer without rows: {answer!r:.200}")
+        rows: Sequence[Row] = self.ask_all(statement, arguments, is_slow=is_slow)["rows"]
         return rows
+
+    def ask_all(
+        self, statement: str, arguments: Sequence[Any] = (), *, is_slow: bool = False
+    ) -> Mapping[str, Any]:
+        """Return an answer as it is: beside its `rows`, it has their columns and how many they are.
+
+        Raises:
+            FAILURES: as above.
+
+        """
+        answer = _send(next(self._slow_turns if is_slow else self._turns), statement, arguments, ())
+        if not isinstance(answer.get("rows"), list):
+            raise UnreadableAnswerError(f"an answer without rows: {answer!r:.200}")
+        return answer
 
     def ask_each_row(self, statement: str, rows: Sequence[Sequence[Any]]) -> None:
         """Do a statement with each row of arguments, in one request.
@@ -298,6 +310,14 @@ def active_copies(target: Target) -> int:
     return {"one": 1, "quorum": copies // 2 + 1, "all": copies}[target.consistency]
 
 
+def copies_options(target: Target) -> str:
+    """Return the options of a table that say how many copies it has, and how many a write waits for."""
+    return (
+        f"number_of_replicas = {target.replication_factor - 1}, "
+        f'"write.wait_for_active_shards" = {active_copies(target)}'
+    )
+
+
 def check_layout(layout: Mapping[str, JsonValue]) -> tuple[str, ...]:
     """Return what is wrong with a layout; the words are `shards` and `refresh_interval_ms`."""
     return tuple(find_wrong_words(layout, _WORDS))
@@ -312,10 +332,7 @@ def table_options(target: Target, *, clustered_by: str = "", shards: int | None 
     placed = f" BY ({clustered_by})" if clustered_by else ""
     counted = f" INTO {wanted} SHARDS" if wanted is not None else ""
     clustered = f"CLUSTERED{placed}{counted} " if placed or counted else ""
-    options = [
-        f"number_of_replicas = {target.replication_factor - 1}",
-        f'"write.wait_for_active_shards" = {active_copies(target)}',
-    ]
+    options = [copies_options(target)]
     if "refresh_interval_ms" in target.layout:
         options.append(f"refresh_interval = {target.layout['refresh_interval_ms']}")
     return f"{clustered}WITH ({', '.join(options)})"

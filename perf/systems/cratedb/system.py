@@ -40,6 +40,7 @@ from perf.systems.cratedb import client as crate
 from perf.systems.cratedb.devops import CrateDevopsSession
 from perf.systems.cratedb.keys import CrateKeyValueSession
 from perf.systems.cratedb.sensor import CrateSensorSession
+from perf.systems.cratedb.statements import CrateStatementSession
 from perf.systems.processes import (
     Product,
     defaults_facts,
@@ -95,6 +96,8 @@ class CrateDB(Product):
         sensor=CrateSensorSession.connect,
         key_value=CrateKeyValueSession.connect,
         devops=CrateDevopsSession.connect,
+        statements=CrateStatementSession.connect_for,
+        language="sql",
     )
 
     def __init__(self, http_port: int = HTTP_PORT) -> None:

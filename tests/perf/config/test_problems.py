@@ -479,7 +479,7 @@ OWN = "workloads/own-index.yaml"
         ),
         ("preload: records", "", "statements.find-by-email.row"),
         ("preload: records", "preload: records\nexceeds_memory: true", "exceeds_memory"),
-        ("language: cql", "language: sql", "language"),
+        ("language: cql", "language: pgsql", "language"),
         ("kind: choice, among", "kind: chioce, among", "values.city"),
         ("mix: {find-by-email", "mix: {find-by-mail", "mix.find-by-mail"),
     ],
@@ -522,3 +522,69 @@ def test_a_mistake_in_commands_is_named(root: Path, old: str, new: str, answer: 
     (problem,) = problems(root)
     assert problem.startswith(f"configs/{name}:")
     assert answer in problem
+
+
+CONFIGS = Path(__file__).parents[3] / "configs"
+SQL = "workloads/own-sql.yaml"
+COUNT = "count: SELECT id FROM customers"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "answer"),
+    [
+        ("expect: {rows: 4}", "expect: {applied: true}", "expect.applied is true, but only conditions"),
+        ("spent: spent}", "spent: spend}", "get-customer.expect.columns.spent"),
+        ("{city = :city,", "{city = :town,", "text has :town, but records.values has none"),
+    ],
+)
+def test_a_mistake_in_sql_is_named(root: Path, old: str, new: str, answer: str) -> None:
+    found = problems_of_sql(root, old, new)
+    assert all(one.startswith(f"configs/{SQL}:") for one in found), found
+    assert any(answer in one for one in found), found
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ("COPY customers FROM 'file:///etc/passwd'", "begins with COPY customers;"),
+        ("copy customers to directory '/tmp'", "begins with copy customers;"),
+        (
+            "CREATE FUNCTION f() RETURNS INTEGER LANGUAGE JAVASCRIPT AS ''",
+            "begins with CREATE FUNCTION",
+        ),
+        ("CREATE FOREIGN TABLE t (id INTEGER) SERVER s", "begins with CREATE FOREIGN;"),
+        ("CREATE TABLES", "begins with CREATE TABLES;"),
+        ("SET GLOBAL stats.enabled = false", "begins with SET GLOBAL;"),
+        ("-- SELECT 1", "begins with nothing;"),
+        # A comment ends with its line, and with the first mark of its end.
+        ("/* */ COPY t FROM 'f' /* */ SELECT 1", "begins with COPY t;"),
+        ("\"--\\rCOPY t FROM 'f' /*\\nSELECT 1 */\"", "begins with COPY t;"),
+        ("SELECT id FROM customers; DELETE FROM customers", "has several statements"),
+    ],
+)
+def test_sql_that_reads_files_or_calls_others_is_refused(root: Path, text: str, answer: str) -> None:
+    quoted = text if text.startswith('"') else f'"{text}"'
+    (problem,) = problems_of_sql(root, COUNT, f"count: {quoted}")
+    assert answer in problem
+    assert "records.count" in problem
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "/* COPY */ select\tid FROM customers -- COPY",
+        "SELECT id FROM customers WHERE email <> ';' ;",
+        "WITH c AS (SELECT id FROM customers) SELECT id FROM c",
+    ],
+)
+def test_sql_within_the_tables_of_the_trial_is_taken(root: Path, text: str) -> None:
+    written = (CONFIGS / SQL).read_text()
+    (root / SQL).write_text(written.replace(COUNT, f'count: "{text}"'))
+    load_catalog(root)
+
+
+def problems_of_sql(root: Path, old: str, new: str) -> tuple[str, ...]:
+    text = (CONFIGS / SQL).read_text()
+    assert text.count(old) == 1
+    (root / SQL).write_text(text.replace(old, new))
+    return problems(root)

@@ -18,6 +18,8 @@ from perf.model.statements import (
     TextValue,
     TimestampValue,
     UuidValue,
+    strip_quoted,
+    to_positional,
 )
 from perf.workloads.statements import Values, check_answer
 
@@ -130,6 +132,35 @@ def test_parameters_are_found_outside_of_quotes_and_comments(text: str, paramete
 )
 def test_parameters_of_a_command_are_whole_texts(text: str, parameters: set[str]) -> None:
     assert find_parameters(text, "mongodb") == parameters
+
+
+@pytest.mark.parametrize(
+    ("text", "sent", "names"),
+    [
+        (
+            "SELECT a FROM t WHERE a = :id AND b=:b_2",
+            "SELECT a FROM t WHERE a = ? AND b=?",
+            ["id", "b_2"],
+        ),
+        ("SELECT :id, a FROM t WHERE a = :id", "SELECT ?, a FROM t WHERE a = ?", ["id", "id"]),
+        ("SELECT a::text, :id::bigint, a[1:2]", "SELECT a::text, ?::bigint, a[1:2]", ["id"]),
+        ("INSERT INTO t (o) VALUES ({a = :id})", "INSERT INTO t (o) VALUES ({a = ?})", ["id"]),
+        ("SELECT ':no', 'it''s :no', \"a:no\", :id", "SELECT ':no', 'it''s :no', \"a:no\", ?", ["id"]),
+        ("SELECT 'a\\', :id, ':no'", "SELECT 'a\\', ?, ':no'", ["id"]),
+        (r"SELECT e'it\'s :no', :id", r"SELECT e'it\'s :no', ?", ["id"]),
+        ("SELECT $$':no$$, $a$$$ :no $a$, :id", "SELECT $$':no$$, $a$$$ :no $a$, ?", ["id"]),
+        ("SELECT -- ':no\n:id /* ':no */", "SELECT -- ':no\n? /* ':no */", ["id"]),
+        ("SELECT 'open :id", "SELECT 'open ?", ["id"]),
+    ],
+)
+def test_parameters_of_sql_become_placeholders(text: str, sent: str, names: list[str]) -> None:
+    assert to_positional(text) == (sent, tuple(names))
+    assert find_parameters(text, "sql") == set(names)
+
+
+def test_what_is_quoted_and_said_beside_is_left_out() -> None:
+    text = "/* COPY */SELECT 'a;', \"b;\" -- ;\rFROM t WHERE a = :id"
+    assert strip_quoted(text).split() == ["SELECT", ",", "FROM", "t", "WHERE", "a", "=", ":id"]
 
 
 def find_parameters(text: str, language: Language) -> frozenset[str]:

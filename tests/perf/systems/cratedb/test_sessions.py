@@ -282,6 +282,10 @@ def test_a_query_that_fails_is_named(peer: CratePeer, target: Target) -> None:
         (b'{"stmt": "INSERT INTO knickpoint.t (id, x) VALUES (?, ?)", "bulk_args": [["a"]]}', 4000),
         (b'{"stmt": "INSERT INTO knickpoint.t (id, x) VALUES (?, ?)", "bulk_args": []}', 4000),
         (b'{"stmt": "REFRESH TABLE knickpoint.t, knickpoint.other"}', 4041),
+        (b'{"stmt": "SELECT id FROM t"}', 4045),
+        (b'{"stmt": "CREATE TABLE knickpoint.t (id TEXT)"}', 4093),
+        (b'{"stmt": "ALTER TABLE knickpoint.t SET (number_of_copies = 2)"}', 4000),
+        (b'{"stmt": "ALTER TABLE knickpoint.t SET (\\"write.wait_for_active_shards\\" = 2)"}', 4000),
     ],
 )
 def test_the_peer_refuses_what_the_reference_does_not_have(body: bytes, code: int) -> None:
