@@ -20,6 +20,7 @@ from analysis.orchestration.comparing import allow, run_comparison
 from perf.commands.options import configs_option, data_option, spell_command
 from perf.config.catalog import Catalog, find_experiment
 from perf.history.store import append_all
+from perf.jobs.attaching import refuse_attached
 from perf.jobs.interleaving import Pairing, Side, pair_methods, take_side
 from perf.jobs.measuring import open_job
 from perf.local import durable
@@ -165,6 +166,7 @@ def _pair(suite: Suite, baseline: Side, candidate: Side, seed: int, program: Pat
 
 def _read_side(catalog: Catalog, suite: Suite, experiment: str, text: str) -> Side:
     """Read RELEASE, CONFIG or RELEASE/CONFIG."""
+    refuse_attached(catalog.testbed(suite.testbed))
     found = find_experiment(suite, experiment)
     known = [release.version for release in catalog.releases(found.system)]
     newest = catalog.newest(found.system, found.versions)

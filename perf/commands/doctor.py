@@ -203,7 +203,7 @@ def examine_for_suite(data: Path, suite: Suite, testbed: Testbed) -> Iterator[Do
         return
     yield check_memory(_available_mb(), testbed.needs.memory_mb)
     yield check_disk("data disk", data, _free_mb(data), testbed.needs.disk_mb)
-    addresses = [host.address for host in testbed.hosts if host.role == "server"]
+    addresses = [host.address for host in testbed.own_hosts if host.role == "server"]
     yield check_ports(find_taken(addresses, _ports(suite)))
 
 

@@ -9,6 +9,7 @@ from perf.commands.history_texts import align
 from perf.commands.options import configs_option, data_option, spell_command
 from perf.config.catalog import Catalog, find_experiment
 from perf.history import bundle
+from perf.jobs.attaching import refuse_attached
 from perf.jobs.holding import hold
 from perf.jobs.matrix import Cell, Grid, Tally, choose_rows, open_backfill, plan_cells
 from perf.jobs.measuring import Job, describe, keep, open_job
@@ -90,6 +91,7 @@ def matrix(
         click.echo("\n".join((backfill.announce(), "", *describe_grid(grid, backfill.tally))))
         return
     testbed = job.catalog.testbed(suite.testbed)
+    refuse_attached(testbed)
     with hold(job.paths, job.progress, [testbed], f"the matrix of suite {suite_name}"):
         backfill = open_backfill(job, grid)
         click.echo(backfill.announce())

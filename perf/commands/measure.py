@@ -6,6 +6,7 @@ import click
 
 from perf.commands.options import configs_option, data_option, spell_command
 from perf.config.catalog import Catalog
+from perf.jobs.attaching import ask_running
 from perf.jobs.feasible import planned_s
 from perf.jobs.measuring import describe, measure_one, open_job
 from perf.jobs.night import measure_night
@@ -66,6 +67,9 @@ def measure(
                 spell_command(click.get_current_context(), (), suite_name=suite.name),
             )
         )
+    if job.catalog.testbed(suite.testbed).attached:
+        job = ask_running(job, suite.name)
+        suite = job.catalog.suite(suite.name)
     if experiment is not None and release is not None:
         trials: tuple[Trial, ...] = (measure_one(job, suite, experiment, release, profile=profile),)
     else:

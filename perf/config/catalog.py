@@ -110,6 +110,10 @@ class Catalog:
             UsageError: there is no such release.
 
         """
+        if not versions:
+            raise UsageError(
+                f"no release of {system} is chosen; ask the sources: knickpoint releases --refresh"
+            )
         return in_order(self.find_release(system, one) for one in versions)[-1].version
 
     @property

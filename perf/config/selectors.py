@@ -9,6 +9,7 @@
     >=5.0.4 <6                  all within
     pinned [4.0.19, 5.0.0]      these
     commits: newest 2 per day   of builds of commits, the newest of the newest day
+    running                     what an attached cluster runs, which is asked as a night begins
 
 Previews (rc, beta, alpha) are measured where they are named; no rule chooses them. Pure.
 """
@@ -22,7 +23,7 @@ from perf.config.checks.files import ConfigFile
 from perf.local.problems import suggest_few
 from perf.model.design import Suite
 from perf.model.results import Release
-from perf.model.scalars import is_version
+from perf.model.scalars import RUNNING, is_version
 from perf.model.sources import DEV
 from perf.releases.versions import line_order, read_version
 
@@ -70,6 +71,8 @@ def select(selector: str, releases: Iterable[Release]) -> tuple[Release, ...]:
     None where it chooses nothing: a version that there is not, a line without a release.
     """
     ordered = in_order(releases)
+    if selector == RUNNING:
+        return ()
     if is_version(selector):
         return tuple(one for one in ordered if one.version == selector)
     if selector.startswith("pinned ["):

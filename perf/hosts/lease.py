@@ -104,7 +104,7 @@ def list_places(testbeds: Iterable[Testbed]) -> tuple[LeasePlace, ...]:
         )
         for testbed in testbeds
         if testbed.transport == "ssh"
-        for host in testbed.hosts
+        for host in testbed.own_hosts
     ]
     # Of several names for one host, the first.
     by_key = {place.key: place for place in reversed(places)}

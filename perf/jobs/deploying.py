@@ -76,6 +76,10 @@ def _resolve(catalog: Catalog, ask: DeploymentAsk, release: Release) -> Deployme
     name = ask.workload
     suite = Suite(name=name, description=name, testbed=ask.testbed, experiments=(experiment,))
     asked = catalog.resolve(suite, experiment)
+    if asked.testbed.attached:
+        raise UsageError(
+            f"testbed {asked.testbed.name} is attached, and this deploys servers; choose another one"
+        )
     present = sum(host.role == "server" for host in asked.testbed.hosts)
     if asked.topology.servers > present:
         raise UsageError(

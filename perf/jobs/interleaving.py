@@ -30,6 +30,7 @@ from perf.config.catalog import Catalog, find_experiment
 from perf.history import bundle
 from perf.history.place import has_history
 from perf.history.store import open_history
+from perf.jobs.attaching import refuse_attached
 from perf.jobs.measuring import Fetched, Job
 from perf.jobs.other_knickpoint import ask_version, measure_by
 from perf.jobs.plans import contents, is_done, next_id, no_plan, read_plan
@@ -153,10 +154,12 @@ def fetch_sides(job: Job, pairing: Pairing) -> Artifacts:
 
     Raises:
         ReleaseError: a release could be fetched from nowhere.
-        UsageError: a release is unknown.
+        UsageError: a release is unknown, or the testbed is attached.
 
     """
     sides = {name: pairing.side(name) for name in SIDES}
+    for side in sides.values():
+        refuse_attached(side.deployment.testbed)
     return {
         name: job.fetch(side.deployment.experiment.system, side.version) for name, side in sides.items()
     }

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Container, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -55,6 +55,8 @@ class Job:
     catalog: Catalog
     paths: DataPaths
     progress: Progress
+    running: Mapping[tuple[str, str], Fetched] = field(default_factory=dict)
+    """What an attached cluster runs, by system and version: nothing is fetched for it."""
 
     def fetch(self, system_name: str, version: str) -> Fetched:
         """Fetch what a system installs at a release.
@@ -66,6 +68,8 @@ class Job:
             UsageError: the release is unknown.
 
         """
+        if running := self.running.get((system_name, version)):
+            return running
         system = registry.load(system_name)
         release = self.catalog.find_release(system_name, version)
         build = self._find_build(system, release)

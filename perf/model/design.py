@@ -198,6 +198,18 @@ class PriceSource:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Attached:
+    """That the servers of a testbed are somebody else's: nothing is run or looked at on their hosts.
+
+    Clients connect to the addresses of its server hosts.
+    """
+
+    __pydantic_config__ = STRICT
+    port: Annotated[int, Gt(0), Le(65535)] | None = None
+    """Port of clients; absent: the usual one of the database."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Testbed:
     """A named set of hosts. Trials compare only within one `testbed_class`."""
 
@@ -237,8 +249,15 @@ class Testbed:
     """Local ones: where nodes keep their files, in place of the data directory, to measure a disk."""
     ssh_config: Text | None = None
     """OpenSSH client configuration, from the command's directory on; absent: the operator's own."""
+    attached: Attached | None = None
+    """That its servers run already, and are not Knickpoint's; absent: they are deployed."""
     caveat: str = ""
     """Shown on every page with numbers from this testbed."""
+
+    @property
+    def own_hosts(self) -> tuple[Host, ...]:
+        """The hosts that Knickpoint runs anything on: all but those of an attached cluster."""
+        return tuple(host for host in self.hosts if not (self.attached and host.role == "server"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -54,6 +54,8 @@ class Source(StrEnum):
     BUILD = "build"
     """What a source of builds offered: an archive of one's own CI, a commit."""
     BUILTIN = "builtin"
+    ATTACHED = "attached"
+    """It ran already, on a cluster that somebody else runs; nothing was installed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

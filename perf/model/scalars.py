@@ -22,6 +22,8 @@ def is_version(text: str) -> bool:
 
 
 Version: TypeAlias = Annotated[str, StringConstraints(pattern=f"^{VERSION}$")]
+RUNNING = "running"
+"""The selector of what an attached cluster runs."""
 _NEWEST = "newest( [1-9][0-9]{0,2})?"
 _LINE = r"[0-9]+(\.[0-9]+)*"
 Selector: TypeAlias = Annotated[
@@ -29,7 +31,7 @@ Selector: TypeAlias = Annotated[
     StringConstraints(
         pattern=f"^({VERSION}|(({_LINE}|previous line): )?{_NEWEST}|{_LINE}: each minor"
         f"|[<>]=?{VERSION}( [<>]=?{VERSION})?|pinned \\[{VERSION}(, ?{VERSION})*\\]"
-        f"|commits: {_NEWEST}( per day)?)$"
+        f"|commits: {_NEWEST}( per day)?|{RUNNING})$"
     ),
 ]
 """Which releases are measured; `perf.config.selectors` says what each form means."""

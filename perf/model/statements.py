@@ -203,7 +203,7 @@ class Statements:
             return frozenset(filter(None, _COMMAND_PARAMETER.findall(text)))
         if self.language == "sql":
             return frozenset(to_positional(text)[1])
-        return frozenset(_CQL_PARAMETER.findall(_CQL_QUOTED.sub(" ", text)))
+        return frozenset(_CQL_PARAMETER.findall(strip_cql(text)))
 
     @property
     def texts(self) -> Mapping[tuple[str | int, ...], str]:
@@ -213,6 +213,11 @@ class Statements:
             ("count",): self.count,
             **{("statements", name, "text"): one.text for name, one in self.statements.items()},
         }
+
+
+def strip_cql(text: str) -> str:
+    """Return CQL without its comments, texts and quoted names."""
+    return _CQL_QUOTED.sub(" ", text)
 
 
 def to_positional(text: str) -> tuple[str, tuple[str, ...]]:

@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Protocol, Self, TypeAlias, TypeVar, runtime_ch
 from pydantic import JsonValue
 
 from perf.hosts.pinning import pin
-from perf.hosts.remote import Remote
+from perf.hosts.remote import LocalHost, Remote
 from perf.hosts.testbed import Client
 from perf.hosts.tuning.profiles import SERVER
 from perf.model.access import Access
@@ -84,6 +84,17 @@ class Cluster:
     config: SystemConfig
 
     @property
+    def spoken_to(self) -> "tuple[Node, ...]":
+        """All servers that clients may ask: the nodes, or of an attached cluster its servers."""
+        if not self.testbed.attached:
+            return self.nodes
+        servers = [host for host in self.testbed.hosts if host.role == "server"]
+        return tuple(
+            Node(name=host.name, index=n, address=host.address, remote=LocalHost(), work_dir="")
+            for n, host in enumerate(servers[: self.topology.servers])
+        )
+
+    @property
     def places(self) -> tuple[Node | Client, ...]:
         """All that lies on a host: nodes, then clients."""
         return (*self.nodes, *self.clients)
@@ -109,10 +120,11 @@ class Target:
     @classmethod
     def of(cls, cluster: Cluster, *, port: int, consistency: str, timeout_s: float) -> Self:
         """Describe a cluster whose nodes are all spoken to, on one port."""
+        attached = cluster.testbed.attached
         return cls(
             system=cluster.release.system,
-            addresses=tuple(node.address for node in cluster.nodes),
-            port=port,
+            addresses=tuple(node.address for node in cluster.spoken_to),
+            port=(attached and attached.port) or port,
             replication_factor=cluster.topology.replication_factor,
             consistency=consistency,
             timeout_s=timeout_s,
@@ -258,6 +270,25 @@ class RunsParts(Protocol):
 
     def parts(self, topology: Topology) -> tuple[tuple[ServerPart, ...], ...]:
         """Return the servers of each server host, in the order of the hosts."""
+        ...
+
+
+@runtime_checkable
+class Attaches(Protocol):
+    """A system that can be measured on a cluster which somebody else runs, in a place of its own there.
+
+    `owner` is who measures; a place bears it, and nobody else drops it.
+    """
+
+    def make_place(self, target: Target, owner: str) -> None:
+        """Make the place for a trial's tables anew, dropping one that the same owner left.
+
+        Raises StepFailed, and changes nothing, where it is there and is not the owner's.
+        """
+        ...
+
+    def drop_place(self, target: Target, owner: str) -> None:
+        """Drop the place and all that is in it if it is the owner's; leave another one alone."""
         ...
 
 

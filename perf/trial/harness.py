@@ -37,8 +37,9 @@ from perf.model.results import (
     TrialId,
     TrialStatus,
 )
-from perf.systems.contract import Cluster, ReportsFacts, System, name_profile
+from perf.systems.contract import Cluster, System, name_profile
 from perf.trial import placement
+from perf.trial.attached import make_servers
 from perf.trial.data_size import find_fitting_data
 from perf.trial.measurement import (
     LoadFindings,
@@ -116,7 +117,7 @@ def run_trial(order: Order, system: System, paths: DataPaths, progress: Progress
     """
     deployment = order.deployment
     cluster = placement.place(deployment, order.release, order.artifact, paths.run)
-    servers = Servers(system, cluster, progress)
+    servers = make_servers(system, cluster, paths, progress)
     started_at, spent = datetime.now(UTC), Spent()
     end_leftovers(cluster, progress)
     check_fitness(deployment, system, cluster.nodes, cluster.clients)
@@ -140,7 +141,7 @@ def run_trial(order: Order, system: System, paths: DataPaths, progress: Progress
         spent.enter("install")
         servers.install()
         servers.configure()
-        draft.before += fresh + _read_facts(system, cluster)
+        draft.before += fresh + read_method(system.name) + servers.facts()
         spent.enter("start")
         servers.start()
         with servers.naming_the_dead():
@@ -151,7 +152,7 @@ def run_trial(order: Order, system: System, paths: DataPaths, progress: Progress
             if draft.status is TrialStatus.COMPLETED:
                 draft.doubt(servers.find_change())
             draft.after = read_environment(cluster, deployment) + proven.read_again() + fresh
-            draft.after += _read_facts(system, cluster) + servers.prove_pinning()
+            draft.after += read_method(system.name) + servers.facts() + servers.prove_pinning()
         draft.doubt(find_drift(draft.before, draft.after))
         draft.doubt(find_lost(deployment.testbed))
     except ConfigError as mistake:
@@ -211,13 +212,6 @@ def read_environment(cluster: Cluster, deployment: Deployment) -> tuple[Fact, ..
             for fact in read_program_facts(program, client)
         ),
         *_state_price(cluster),
-    )
-
-
-def _read_facts(system: System, cluster: Cluster) -> tuple[Fact, ...]:
-    """Read the method, and the facts that only the system knows, where it reports any."""
-    return read_method(system.name) + (
-        system.facts(cluster) if isinstance(system, ReportsFacts) else ()
     )
 
 

@@ -15,13 +15,16 @@ def place_nodes(deployment: Deployment, run_dir: Path) -> tuple[Node, ...]:
     """Lay the topology's servers on the testbed's server hosts, in their order.
 
     `run_dir` holds the node directories of a local testbed that names no `node_dir`. The configuration
-    was checked to have enough hosts. With shards, a host has several nodes, as the system says.
+    was checked to have enough hosts. With shards, a host has several nodes, as the system says. An
+    attached cluster has none: its servers are somebody else's.
 
     Raises:
         ConfigError: the topology has shards, and the system cannot be deployed in them.
 
     """
     testbed = deployment.testbed
+    if testbed.attached:
+        return ()
     servers = [host for host in testbed.hosts if host.role == "server"]
     placed: list[tuple[Host, ServerPart | None]] = []
     for host, parts in zip(servers, _parts(deployment), strict=False):

@@ -18,7 +18,15 @@ from perf.model.errors import HostUnfit, KnickpointError, NotReady, StepFailed, 
 from perf.model.results import Fact, Reason
 from perf.model.shown import printable
 from perf.model.sources import DEV
-from perf.systems.contract import BootstrapsOnce, Cluster, KnowsVersion, Node, Settles, System
+from perf.systems.contract import (
+    BootstrapsOnce,
+    Cluster,
+    KnowsVersion,
+    Node,
+    ReportsFacts,
+    Settles,
+    System,
+)
 
 POLL_S = 0.25
 _POLITE_S = 5.0
@@ -178,6 +186,10 @@ class Servers:
             # A node that died is idle for ever, and answers nobody.
             self._poll(self.system.settle, what, limit_s, before=self.watch)
 
+    def facts(self) -> tuple[Fact, ...]:
+        """Return the facts that only the system knows of its nodes, where it reports any."""
+        return self.system.facts(self.cluster) if isinstance(self.system, ReportsFacts) else ()
+
     def find_change(self) -> tuple[Reason, ...]:
         """Ask after the load whether the cluster serves as a whole, as before; a reason if not.
 
@@ -293,7 +305,8 @@ class Servers:
             except NotReady as reason:
                 if time.monotonic() > end_s:
                     node = next((n for n in self.cluster.nodes if n.name == reason.node), None)
-                    tail = self.tail(node or self.cluster.nodes[0])
+                    nodes = self.cluster.nodes
+                    tail = self.tail(node or nodes[0]) if nodes else ""
                     why = f"not within {limit_s:g} s: {reason.why}"
                     raise TimedOut(reason.step, reason.node, why, tail) from reason
                 self.progress.report_sometimes(f"{what}: {reason.node}: {reason.why}")

@@ -127,7 +127,7 @@ def read_processes(nodes: Sequence[Node]) -> tuple[Process, ...]:
     placed: defaultdict[str, list[Node]] = defaultdict(list)
     for node in nodes:
         placed[node.remote.name].append(node)
-    with ThreadPoolExecutor(max_workers=len(placed)) as pool:
+    with ThreadPoolExecutor(max_workers=max(1, len(placed))) as pool:
         return tuple(process for found in pool.map(_read_host, placed.values()) for process in found)
 
 

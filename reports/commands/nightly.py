@@ -24,6 +24,7 @@ from analysis.orchestration.follow_up import (
 )
 from perf.commands.options import configs_option, data_option
 from perf.history.store import open_history, replace_damaged
+from perf.jobs.attaching import ask_running
 from perf.jobs.holding import hold
 from perf.jobs.measuring import FetchedAll, Job, ask_sources, describe, keep, open_job
 from perf.jobs.night import fetch_suite, finish_night, measure_night, read_nights, will_resume
@@ -91,9 +92,8 @@ def nightly(
     job = open_job(data, configs)
     paths, suite = job.paths, job.catalog.suite(suite_name)
     _check_usable(job, before)
-    if not will_resume(job, suite):
-        job = ask_sources(job, job.catalog.ruled_systems(suite))
-        suite = job.catalog.suite(suite_name)
+    job = _ask_releases(job, suite)
+    suite = job.catalog.suite(suite_name)
     bad: dict[str, None] = {}
     fetched = fetch_suite(job, suite)
     testbed = job.catalog.testbed(suite.testbed)
@@ -116,6 +116,15 @@ def nightly(
     is_unmeasured = any(trial.status is not TrialStatus.COMPLETED for trial in done.trials)
     if is_unmeasured or bad or any(followed.failed for _, followed in done.follow_ups):
         context.exit(NOT_MEASURED)
+
+
+def _ask_releases(job: Job, suite: Suite) -> Job:
+    """Ask what an attached cluster runs, or sources for new releases, unless a night goes on."""
+    if job.catalog.testbed(suite.testbed).attached:
+        return ask_running(job, suite.name)
+    if will_resume(job, suite):
+        return job
+    return ask_sources(job, job.catalog.ruled_systems(suite))
 
 
 def _check_usable(job: Job, before: Path | None) -> None:

@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterator
 from contextlib import suppress
 
+from perf.config.checks.attached import check_attached
 from perf.config.checks.files import ConfigFile, Entries, find_dangling, find_repeated
 from perf.load.programs import can_offer, native_systems
 from perf.local.problems import Place, suggest
@@ -36,6 +37,7 @@ def check_suite(entry: ConfigFile[Suite], entries: Entries) -> Iterator[str]:
         if not (testbed and testbed.value and topology and topology.value):
             continue
         yield from _check_room(here, topology.value, testbed.value)
+        yield from check_attached(here, suite, experiment, testbed.value, entries)
         workload = entries.workloads.get(experiment.workload)
         if workload and workload.value:
             yield from _check_scale(here, suite, workload.value)

@@ -31,7 +31,8 @@ def check_testbed(entry: ConfigFile[Testbed]) -> Iterator[str]:
     hosts, engines = testbed.hosts, testbed.client_cores
     yield from find_repeated(at / "hosts", hosts)
     for index, host in enumerate(hosts):
-        if why := _refuse_address(host, testbed.transport):
+        transport = "ssh" if testbed.attached and host.role == "server" else testbed.transport
+        if why := _refuse_address(host, transport):
             yield (at / "hosts" / index / "address").say(why)
         pinned = len(set(host.cores))
         if host.role == "client" and 0 < pinned < engines:
@@ -48,6 +49,7 @@ def check_testbed(entry: ConfigFile[Testbed]) -> Iterator[str]:
             why = f"as in hosts[{first}]; each server needs an address of its own"
             yield (at / "hosts" / index / "address").say(why)
     yield from _check_prices(at, testbed)
+    yield from _check_attached(at, testbed)
     known = name_settings()
     for name in testbed.tuning.unavailable if testbed.tuning else ():
         if name not in known:
@@ -59,6 +61,22 @@ def check_testbed(entry: ConfigFile[Testbed]) -> Iterator[str]:
     if testbed.node_dir is not None and testbed.transport != "local":
         why = "but over SSH each host says its own work_dir; set that, and remove this"
         yield (at / "node_dir").say(why)
+
+
+def _check_attached(at: Place, testbed: Testbed) -> Iterator[str]:
+    """Find what would be done on hosts that are somebody else's."""
+    if not testbed.attached:
+        return
+    for key in ("jvm_options", "disk", "node_dir"):
+        if getattr(testbed, key):
+            yield (at / key).fault(
+                "is for servers that are deployed, and these are attached; remove it"
+            )
+    for index, host in enumerate(testbed.hosts):
+        if host.role == "server" and (host.cores or host.numa_node is not None):
+            key = "cores" if host.cores else "numa_node"
+            why = "pins a server, and this one is attached: nothing is run there; remove it"
+            yield (at / "hosts" / index / key).fault(why)
 
 
 def _check_prices(at: Place, testbed: Testbed) -> Iterator[str]:
@@ -113,6 +131,8 @@ def _check_pinning(at: Place, testbed: Testbed) -> Iterator[str]:
 def _shared_with_servers(at: Place, index: int, testbed: Testbed) -> Iterator[str]:
     client = testbed.hosts[index]
     for other, server in enumerate(testbed.hosts):
+        if server not in testbed.own_hosts:
+            continue
         is_one_machine = testbed.transport == "local" or _name(server) == _name(client)
         shared = [core for core in client.cores if core in server.cores]
         if server.role == "server" and is_one_machine and shared:
@@ -130,6 +150,8 @@ def check_leases(testbeds: Mapping[str, ConfigFile[Testbed]]) -> Iterator[str]:
         if entry.value is None or entry.value.transport != "ssh":
             continue
         for index, host in enumerate(entry.value.hosts):
+            if host not in entry.value.own_hosts:
+                continue
             here = (host.work_dir, f"hosts[{index}]", name)
             work_dir, place, first = seen.setdefault(_name(host), here)
             if work_dir != host.work_dir:

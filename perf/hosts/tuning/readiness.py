@@ -88,8 +88,8 @@ def list_machines(
 
     On a local testbed all hosts are one machine; over SSH, hosts of one address and port are.
     """
-    chosen = [host for host in testbed.hosts if host.role == "server"][:servers]
-    chosen += [host for host in testbed.hosts if host.role == "client"][:clients]
+    chosen = [host for host in testbed.own_hosts if host.role == "server"][:servers]
+    chosen += [host for host in testbed.own_hosts if host.role == "client"][:clients]
     places: dict[tuple[str, int], list[Host]] = {}
     for host in chosen:
         place = ("", 0) if testbed.transport == "local" else (host.address, host.port)

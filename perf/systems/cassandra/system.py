@@ -50,6 +50,7 @@ from perf.systems.cql import client as cql
 from perf.systems.cql import layout as cql_layout
 from perf.systems.cql.devops import CqlDevopsSession
 from perf.systems.cql.keys import CqlKeyValueSession
+from perf.systems.cql.place import CqlPlace
 from perf.systems.cql.statements import CqlStatementSession
 from perf.systems.processes import (
     Product,
@@ -73,7 +74,7 @@ _BUSY_POOLS = ("CompactionExecutor", "MemtableFlushWriter", "MemtableReclaimMemo
 Settings: TypeAlias = dict[str, JsonValue]
 
 
-class Cassandra(Product):
+class Cassandra(CqlPlace, Product):
     """The verbs of the contract, for one ring."""
 
     name: ClassVar[str] = "cassandra"

@@ -288,7 +288,9 @@ def connect_each(cluster: Cluster, port: int) -> Iterator[Callable[[str], Answer
     """
     with ExitStack() as connections:
         sessions = []
-        for node in cluster.nodes:
+        attached = cluster.testbed.attached
+        port = (attached and attached.port) or port
+        for node in cluster.spoken_to:
             with _answering(node):
                 alone = _open_alone(node, port, cluster.config.access)
                 sessions.append((node, connections.enter_context(alone)))

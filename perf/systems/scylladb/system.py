@@ -51,6 +51,7 @@ from perf.systems.cql import client as cql
 from perf.systems.cql import layout as cql_layout
 from perf.systems.cql.devops import CqlDevopsSession
 from perf.systems.cql.keys import CqlKeyValueSession
+from perf.systems.cql.place import CqlPlace
 from perf.systems.cql.statements import CqlStatementSession
 from perf.systems.processes import (
     Product,
@@ -104,7 +105,7 @@ _OPTIONS: Mapping[str, str] = {
 _COMMAND_LINE = ("smp", "memory", "overprovisioned")
 
 
-class ScyllaDB(Product):
+class ScyllaDB(CqlPlace, Product):
     """The verbs of the contract, for one ring."""
 
     name: ClassVar[str] = "scylladb"

@@ -173,8 +173,7 @@ def test_published_figures_measure_nothing_and_are_reported(head: Path, compare:
         (
             "workloads/blink.yaml",
             "operation: write",
-            "engine: command\n"
-            'program: {run: [sh, "{in_flight}", "{seconds}"], open: ["{rate}"], figures: hdr}',
+            'engine: command\nprogram: {run: ["{in_flight}{seconds}"], open: ["{rate}"], figures: hdr}',
             "its workload blink (engine, ",
         ),
         ("topologies/three.yaml", "factor: 3", "factor: 2", "its topology three (replication_factor)"),
