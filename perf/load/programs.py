@@ -38,8 +38,9 @@ def can_offer(engine: EngineName, system: str, records: Records) -> bool:
         return True
     with suppress(UsageError):
         sessions = registry.load(system).sessions
-        knows = sessions.native_engine and not isinstance(records, Statements)
-        return knows and sessions.find(records) is not None
+        # Of statements, it sends those in CQL.
+        knows = not isinstance(records, Statements) or records.language == "cql"
+        return sessions.native_engine and knows and sessions.find(records) is not None
     return False
 
 

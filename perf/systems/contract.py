@@ -152,7 +152,7 @@ class Sessions:
     language: str = ""
     """What statements are written in; nothing where there is no session for them."""
     native_engine: bool = False
-    """The native engine has clients of the same data models (`perf/load/native`)."""
+    """The native engine has clients of the same data models (`perf/load/native`), commands left out."""
 
     def find(self, records: Records) -> Connect[Any] | None:
         """Return how a client of the data model that records are of connects; None if there is none."""

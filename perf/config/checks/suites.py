@@ -11,6 +11,7 @@ from perf.local.problems import Place, suggest
 from perf.model.design import DEFAULT_ENGINE, Experiment, Suite, Testbed, Topology, Workload
 from perf.model.errors import UsageError
 from perf.model.scaling import scale_down
+from perf.model.statements import Statements
 from perf.systems import registry
 
 # How a warm-up ends (see `perf.load.engines`): a second is reported a little after its end, looked for
@@ -126,13 +127,14 @@ def _check_engine(
     at: Place, experiment: Experiment, workload: Workload, testbed: Testbed
 ) -> Iterator[str]:
     """Find a system that the chosen engine has no client for."""
-    engine = workload.engine or testbed.engine or DEFAULT_ENGINE
-    if not can_offer(engine, experiment.system, workload.records):
+    engine, records = workload.engine or testbed.engine or DEFAULT_ENGINE, workload.records
+    if not can_offer(engine, experiment.system, records):
         source = f"workload {workload.name}" if workload.engine else f"testbed {testbed.name}"
-        known = ", ".join(native_systems(workload.records)) or "no system"
+        known = ", ".join(native_systems(records)) or "no system"
+        language = f" in {records.language}" if isinstance(records, Statements) else ""
         yield (at / "system").say(
             f"which the engine {engine} of {source} cannot ask for records of kind "
-            f"{workload.records.kind} (it can: {known}); say `engine: python` in the workload, or "
+            f"{records.kind}{language} (it can: {known}); say `engine: python` in the workload, or "
             "remove engine from it and from the testbed"
         )
 

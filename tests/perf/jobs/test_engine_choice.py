@@ -27,6 +27,7 @@ from perf.trial.harness import Order, run_trial
 pytestmark = pytest.mark.usefixtures("fake_ports")
 
 CONFIGS = Path(__file__).parents[2] / "data" / "configs"
+SHIPPED = Path(__file__).parents[3] / "configs"
 TESTBED, WORKLOAD = "testbeds/loop.yaml", "workloads/blink.yaml"
 Say = Callable[[str, str], Catalog]
 
@@ -133,6 +134,30 @@ def test_so_are_the_other_systems_without_a_native_client(tmp_path: Path, system
         opened.write("engine: native\n")
     with pytest.raises(ConfigError, match=rf'experiments\[0\].system is "{system}", which the engine'):
         load_catalog(root)
+
+
+def test_the_native_engine_sends_statements_in_cql_and_no_commands(tmp_path: Path) -> None:
+    root = tmp_path / "configs"
+    shutil.copytree(SHIPPED, root)
+    for workload in ("own-index", "own-lightweight", "own-expiring", "own-documents"):
+        with (root / f"workloads/{workload}.yaml").open("a") as opened:
+            opened.write("engine: native\n")
+    catalog = load_catalog(root)
+    engines = [
+        catalog.resolve(catalog.suites["own-workloads"], experiment).engine
+        for experiment in catalog.suites["own-workloads"].experiments
+    ]
+    assert engines == ["native", "native", "native"]
+
+    text = (root / "suites/own-workloads.yaml").read_text().split("  - name: own-lightweight")[0]
+    text = text.replace("name: own-workloads", "name: commands").replace("own-index", "own-documents")
+    text = text.replace("cassandra", "mongodb").replace('"5.0.9"', '"8.0.0"')
+    (root / "suites/commands.yaml").write_text(text)
+    with pytest.raises(ConfigError) as caught:
+        load_catalog(root)
+    (problem,) = caught.value.problems
+    assert "which the engine native of workload own-documents cannot ask for records of kind" in problem
+    assert "statements in mongodb (it can: no system); say `engine: python` in the workload" in problem
 
 
 def test_a_workload_that_says_python_may_run_on_a_native_testbed(say: Say, tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from catalogs import shipped
 from needs import need_native
 
 from perf.load.engines import PYTHON_ENGINE
@@ -118,6 +119,17 @@ def test_a_system_that_it_has_no_driver_for_is_left_to_the_python_engine(
     code, said = run(native, dump_spec(spec), tmp_path)
     assert code == 1
     assert said == "the native engine has no driver for cratedb; say `engine: python`\n"
+
+
+def test_commands_of_mongodb_are_left_to_the_python_engine(
+    native: str, nowhere: LoadSpec, tmp_path: Path
+) -> None:
+    target = replace(nowhere.target, system="mongodb")
+    spec = replace(nowhere, target=target, records=shipped().workloads["own-documents"].records)
+    code, said = run(native, dump_spec(replace(spec, mix={"touch": 1.0})), tmp_path)
+    assert code == 1
+    why = "the native engine sends no commands of one's own to MongoDB; say `engine: python`"
+    assert said == f"{why}\n"
 
 
 def test_where_nobody_listens_it_fails_and_says_where(

@@ -9,11 +9,13 @@ use crate::load::output::Output;
 use crate::load::runner::{self, Surroundings};
 use crate::mongo;
 use crate::session::{KeyValueSession, SensorSession};
+use crate::spec::statements::Language;
 use crate::spec::{GO, LoadSpec, PASSWORD, READY, Records, Sensor, Ycsb};
 use crate::task::Model;
 use crate::tasks::devops::DevopsModel;
 use crate::tasks::put_get::PutGetModel;
 use crate::tasks::sensor::SensorModel;
+use crate::tasks::statements::StatementModel;
 use crate::tasks::ycsb::YcsbModel;
 
 const GO_POLL: Duration = Duration::from_millis(20);
@@ -59,6 +61,15 @@ async fn measure_cql(spec: &LoadSpec) -> Result<(), String> {
             let session = cql::devops::connect(target).await?;
             run(spec, DevopsModel::new(spec, records, session)?).await
         }
+        Records::Statements(records) if records.language == Language::Cql => {
+            let session = cql::statements::connect(target, records).await?;
+            let model = match spec.preload {
+                Some(_) => StatementModel::preload(spec, records, session),
+                None => StatementModel::new(spec, records, session),
+            };
+            run(spec, model?).await
+        }
+        Records::Statements(_) => Err(format!("{} takes statements in CQL alone", target.system)),
     }
 }
 
@@ -80,6 +91,10 @@ async fn measure_mongo(spec: &LoadSpec) -> Result<(), String> {
             let session = mongo::devops::connect(target).await?;
             run(spec, DevopsModel::new(spec, records, session)?).await
         }
+        Records::Statements(_) => Err(
+            "the native engine sends no commands of one's own to MongoDB; say `engine: python`"
+                .to_owned(),
+        ),
     }
 }
 

@@ -70,6 +70,27 @@ pub struct Group {
     pub values: Vec<f64>,
 }
 
+/// What stands for a parameter, or in a column of an answer.
+#[derive(Clone, Debug, PartialEq)]
+pub enum StatementValue {
+    Bool(bool),
+    Whole(i128),
+    Real(f64),
+    /// UTF-8.
+    Text(Bytes),
+    Uuid([u8; 16]),
+}
+
+/// What a statement was answered with.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Answered {
+    /// Of each row, the columns that the statement expects, in their order; none where there is no value,
+    /// or one that nothing here can be.
+    pub rows: Vec<Vec<Option<StatementValue>>>,
+    /// The first column of the first row is true.
+    pub applied: bool,
+}
+
 /// A client of the sensor workload.
 #[allow(async_fn_in_trait)] // one thread: nobody asks whether a future may move to another
 pub trait SensorSession {
@@ -110,4 +131,14 @@ pub trait DevopsSession {
 
     /// Asks it; groups ordered by time, then by host.
     async fn ask(&self, query: &Query) -> Result<Vec<Group>, Failure>;
+}
+
+/// A client of a workload in statements, each of which is known by its place among all of them.
+#[allow(async_fn_in_trait)] // as above
+pub trait StatementSession {
+    /// Names a statement's parameters, in the order in which it takes their values.
+    fn parameters(&self, statement: usize) -> &[String];
+
+    /// Sends a statement with the values of its parameters.
+    async fn ask(&self, statement: usize, values: &[StatementValue]) -> Result<Answered, Failure>;
 }

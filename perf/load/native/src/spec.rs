@@ -11,6 +11,10 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+pub mod statements;
+
+use statements::Statements;
+
 pub const WARM_UP: &str = "warm-up";
 pub const PRELOAD: &str = "preload";
 
@@ -56,6 +60,20 @@ pub enum Operation {
     DoubleGroupby5,
     #[serde(rename = "double-groupby-all")]
     DoubleGroupbyAll,
+    /// A statement of a workload of one's own.
+    #[serde(untagged)]
+    Own(OwnName),
+}
+
+/// The name of a statement; it is kept for as long as the process lives, so that an operation is a copy.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
+#[serde(transparent)]
+pub struct OwnName(&'static str);
+
+impl<'de> Deserialize<'de> for OwnName {
+    fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        String::deserialize(from).map(|name| Self(name.leak()))
+    }
 }
 
 impl fmt::Display for Operation {
@@ -156,6 +174,7 @@ pub enum Records {
     PutGet(PutGet),
     Ycsb(Ycsb),
     Devops(Devops),
+    Statements(Statements),
 }
 
 /// Where and how a client connects.

@@ -74,6 +74,16 @@ impl Client {
         Ok(Self { session, timeout })
     }
 
+    /// Makes the trial's keyspace that of all tables that are named without one.
+    ///
+    /// # Errors
+    /// Says why not: it is not there, or no server answers.
+    pub async fn use_keyspace(&self) -> Result<(), String> {
+        let used = self.session.use_keyspace(KEYSPACE, false);
+        used.await
+            .map_err(|error| format!("cannot use the keyspace {KEYSPACE}: {error}"))
+    }
+
     /// Prepares a statement on every node that answers.
     ///
     /// # Errors

@@ -18,11 +18,12 @@
 //! | `ProtocolError` | error:ProtocolException | the same |
 //! | an error code that has no name: 0x1600 | error:CDCWriteException | the same |
 //! | any other | error:ErrorMessage | the same |
-//! | an answer that cannot be understood, values that cannot be sent | error:DriverException | several |
+//! | values that a column cannot have | error:TypeError | the same, of Python |
+//! | an answer that cannot be understood | error:DriverException | several |
 
 use scylla::errors::{
-    BrokenConnectionError, BrokenConnectionErrorKind, DbError, ExecutionError, PrepareError,
-    RequestAttemptError,
+    BadQuery, BrokenConnectionError, BrokenConnectionErrorKind, DbError, ExecutionError,
+    PrepareError, RequestAttemptError,
 };
 
 use crate::session::Failure;
@@ -31,6 +32,7 @@ const TIMEOUTS: &str = "timeouts";
 const UNAVAILABLE: &str = "error:unavailable";
 const NO_HOST: &str = "error:no-host-available";
 const DRIVER: &str = "error:DriverException";
+const UNFIT: &str = "error:TypeError";
 const CDC_WRITE_FAILURE: i32 = 0x1600;
 
 /// Names a request that failed.
@@ -40,6 +42,7 @@ pub fn of_request(error: &ExecutionError) -> Failure {
         ExecutionError::EmptyPlan | ExecutionError::ConnectionPoolError(_) => NO_HOST,
         ExecutionError::LastAttemptError(error) => attempt_kind(error),
         ExecutionError::PrepareError(error) => prepare_kind(error),
+        ExecutionError::BadQuery(BadQuery::SerializationError(_)) => UNFIT,
         _ => DRIVER,
     };
     failure(kind, error)
@@ -132,6 +135,7 @@ mod tests {
     use std::time::Duration;
 
     use scylla::errors::WriteType;
+    use scylla::serialize::SerializationError;
     use scylla::statement::Consistency;
 
     use super::*;
@@ -182,6 +186,17 @@ mod tests {
         assert_eq!(of_request(&ExecutionError::EmptyPlan).kind, NO_HOST);
         let full = ExecutionError::LastAttemptError(RequestAttemptError::UnableToAllocStreamId);
         assert_eq!(of_request(&full).kind, NO_HOST);
+    }
+
+    #[test]
+    fn a_value_that_a_column_cannot_have_is_a_type_error() {
+        let unfit = BadQuery::SerializationError(SerializationError::new(std::fmt::Error));
+        assert_eq!(
+            of_request(&ExecutionError::BadQuery(unfit)).kind,
+            "error:TypeError"
+        );
+        let others = BadQuery::PartitionKeyExtraction;
+        assert_eq!(of_request(&ExecutionError::BadQuery(others)).kind, DRIVER);
     }
 
     #[test]

@@ -9,8 +9,11 @@
 
 mod cells;
 pub mod connect;
+mod decimal;
 pub mod devops;
 mod failure;
 pub mod keys;
 pub mod sensor;
+pub mod statements;
 mod turns;
+mod values;

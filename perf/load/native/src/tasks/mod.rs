@@ -6,6 +6,7 @@ pub mod devops;
 mod pretend;
 pub mod put_get;
 pub mod sensor;
+pub mod statements;
 #[cfg(test)]
 mod tests;
 pub mod ycsb;

@@ -119,19 +119,31 @@ impl Chooser {
                 hot: whole(float(stored) * records.hotspot_data_fraction).min(stored),
                 operation_fraction: records.hotspot_operation_fraction,
             },
-            Distribution::Latest => Self::Latest {
-                items: stored.saturating_sub(1).max(1),
-                kept: Cell::new(None),
-            },
+            Distribution::Latest => Self::latest(stored),
             Distribution::Zipfian => {
                 let expected = records.operation_count.map(NonZeroU64::get);
                 let operations = float(expected.unwrap_or(records.record_count));
                 let widened = whole(operations * insert_share * 2.0 / float(engine_count));
-                Self::ScrambledZipfian {
-                    range: stored.saturating_add(widened).saturating_add(1),
-                    ranks: Zipfian::new(SCRAMBLED_RANKS, SCRAMBLED_RANKS, SCRAMBLED_ZETA),
-                }
+                Self::scrambled(stored, widened)
             }
+        }
+    }
+
+    /// Gives the chooser of few among `stored` records, whose key range is `widened` by inserts to come.
+    #[must_use]
+    pub fn scrambled(stored: u64, widened: u64) -> Self {
+        Self::ScrambledZipfian {
+            range: stored.saturating_add(widened).saturating_add(1),
+            ranks: Zipfian::new(SCRAMBLED_RANKS, SCRAMBLED_RANKS, SCRAMBLED_ZETA),
+        }
+    }
+
+    /// Gives the chooser of the youngest, of which there are `stored` in the beginning.
+    #[must_use]
+    pub fn latest(stored: u64) -> Self {
+        Self::Latest {
+            items: stored.saturating_sub(1).max(1),
+            kept: Cell::new(None),
         }
     }
 

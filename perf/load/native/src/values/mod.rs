@@ -11,4 +11,5 @@ pub mod pool;
 pub mod put_get;
 pub mod sensor;
 pub mod splitmix;
+pub mod statements;
 pub mod ycsb;

@@ -20,10 +20,18 @@ pub fn draw_bytes(label: &str) -> Bytes {
 /// Draws `PLACES` characters of base64, and `longest` more, so that a slice may begin anywhere.
 #[must_use]
 pub fn draw_text(label: &str, longest: usize) -> Bytes {
-    let mut pool = STANDARD.encode(draw(label, PLACES / 4 * 3)).into_bytes();
+    let mut pool = draw_base64(label, PLACES);
     pool.reserve_exact(longest);
     pool.extend_from_within(..longest.min(PLACES));
     pool.into()
+}
+
+/// Draws so many characters of base64, a multiple of four.
+#[must_use]
+pub fn draw_base64(label: &str, characters: usize) -> Vec<u8> {
+    STANDARD
+        .encode(draw(label, characters / 4 * 3))
+        .into_bytes()
 }
 
 /// Gives a place in a pool of `PLACES`, from the upper bits of a word.
