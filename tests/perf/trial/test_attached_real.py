@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace as changed
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import pytest
 from cassandra.cluster import Cluster
@@ -25,6 +25,8 @@ ROOT = Path(__file__).parents[3]
 ADDRESS = "127.0.0.70"  # which no other test has
 VERSION = "5.0.9"
 ROWS = 50
+Session: TypeAlias = Any
+"""Of the driver, which is untyped."""
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +43,7 @@ def configs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def other(configs: Path) -> Iterator[Any]:
+def other(configs: Path) -> Iterator[Session]:
     """Run a Cassandra that holds what others keep; give a session of it."""
     job = open_job(configs.parent / "server", configs)
     suite = job.catalog.suite("single")
@@ -66,12 +68,12 @@ def other(configs: Path) -> Iterator[Any]:
         servers.clean_up(configs.parent / "logs")
 
 
-def keyspaces(session: Any) -> set[str]:
+def keyspaces(session: Session) -> set[str]:
     rows = session.execute("SELECT keyspace_name FROM system_schema.keyspaces")
     return {row[0] for row in rows if not row[0].startswith("system")}
 
 
-def kept(session: Any) -> set[tuple[int, str]]:
+def kept(session: Session) -> set[tuple[int, str]]:
     return {tuple(row) for row in session.execute("SELECT id, value FROM others.kept")}
 
 
@@ -90,7 +92,7 @@ def trials(data: Path) -> list[dict[str, Any]]:
 
 
 def test_what_runs_is_measured_and_nothing_of_it_stays(
-    configs: Path, other: Any, tmp_path: Path
+    configs: Path, other: Session, tmp_path: Path
 ) -> None:
     done = subprocess.run(
         measure(configs, tmp_path), cwd=ROOT, capture_output=True, text=True, check=False
@@ -105,7 +107,7 @@ def test_what_runs_is_measured_and_nothing_of_it_stays(
 
 
 def test_a_keyspace_of_that_name_that_is_not_ours_is_not_touched(
-    configs: Path, other: Any, tmp_path: Path
+    configs: Path, other: Session, tmp_path: Path
 ) -> None:
     copies = "{'class': 'SimpleStrategy', 'replication_factor': 1}"
     other.execute(f"CREATE KEYSPACE knickpoint WITH replication = {copies}")
@@ -125,7 +127,7 @@ def test_a_keyspace_of_that_name_that_is_not_ours_is_not_touched(
 
 @pytest.mark.parametrize("moment", ["load: ", "measure iteration 2"])
 def test_what_a_killed_trial_left_is_dropped_by_who_made_it_and_nobody_else(
-    configs: Path, other: Any, tmp_path: Path, moment: str
+    configs: Path, other: Session, tmp_path: Path, moment: str
 ) -> None:
     mine, foreign = tmp_path / "mine", tmp_path / "foreign"
     with subprocess.Popen(
