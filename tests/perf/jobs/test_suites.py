@@ -60,7 +60,7 @@ def test_each_experiment_can_be_configured_on_its_testbed(name: str) -> None:
     found = {
         f"{experiment.name} at {version}": problems
         for experiment in suite.experiments
-        for version in experiment.releases
+        for version in experiment.versions
         if (problems := find_problems(CATALOG.resolve(suite, experiment), version))
     }
     assert found == {}
