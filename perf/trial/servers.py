@@ -29,9 +29,6 @@ from perf.systems.contract import (
 )
 
 POLL_S = 0.25
-_POLITE_S = 5.0
-"""Time to end by itself. All data are wiped next, so a longer shutdown would only flush and drain for
-nothing: Cassandra 5.0.9 takes 11 s for it, 5.0.0 takes 5 s."""
 _ERROR = re.compile(r"^(?:\[[^\]]*\])?\W{0,2}(ERROR|FATAL|Error)\b")
 _BEFORE_MESSAGE = re.compile(r"^(?:ERROR|FATAL)\b.*? - |^(?:\[[^\]]*\] ?)+")
 _MOST_QUOTED = 200
@@ -264,22 +261,23 @@ class Servers:
         return tuple(undone.values())
 
     def _end(self, attempt: Callable[[Node, Callable[[Node], object]], bool]) -> None:
-        """Stop every node: politely, then by force; return when all are gone, or time is up."""
+        """Kill every server; return when all are gone, or time is up.
+
+        All data are wiped next, so a shutdown would only flush and drain for nothing: Cassandra 5.0.9
+        takes 11 s for it, and writes to the disk of the next trial meanwhile.
+        """
 
         def find_running() -> list[Node]:
             return [node for node in self.cluster.nodes if attempt(node, self.system.is_running)]
 
-        stop_s = self.cluster.testbed.limits.stop_s
-        for force, limit_s in ((False, min(_POLITE_S, stop_s)), (True, stop_s)):
-            if not (running := find_running()):
-                return
-            how = "kill" if force else "stop"
-            self.progress.report(f"{how} {', '.join(node.name for node in running)}")
-            for node in running:
-                attempt(node, lambda node: self.system.stop(node, force=force))  # noqa: B023  called at once
-            end_s = time.monotonic() + limit_s
-            while time.monotonic() < end_s and find_running():
-                time.sleep(POLL_S)
+        if not (running := find_running()):
+            return
+        self.progress.report(f"kill {', '.join(node.name for node in running)}")
+        for node in running:
+            attempt(node, lambda node: self.system.stop(node, force=True))
+        end_s = time.monotonic() + self.cluster.testbed.limits.stop_s
+        while time.monotonic() < end_s and find_running():
+            time.sleep(POLL_S)
 
     def _collect_logs(self, node: Node, staged: Path) -> None:
         """Copy a node's logs into the bundle; a missing log is not a failure."""
