@@ -58,6 +58,11 @@ class DataPaths:
         return self.data / "site"
 
     @property
+    def site_stamp(self) -> Path:
+        """What the site was made from, so that a report without news need not look further."""
+        return self.data / "site-stamp.json"
+
+    @property
     def sent_log(self) -> Path:
         """What a chat channel was sent of each incident, so that nothing is reported twice."""
         return self.data / "told.json"

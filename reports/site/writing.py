@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -20,6 +20,7 @@ from analysis.orchestration.workers import work_through
 from perf.local import disk
 from perf.local.plain_files import read_plain
 from perf.local.progress import Progress
+from perf.local.standing import digest_sources
 from perf.model.errors import SiteError, UsageError
 from perf.model.shown import list_some
 from reports.site.publishing import (
@@ -31,11 +32,10 @@ from reports.site.publishing import (
     staging_for,
     walk_files,
 )
+from reports.site.stamp import MOST_BYTES
 
 _WAIT_S = 600.0
 """How long a report waits for another one that writes the same site."""
-_MOST_BYTES = 512 * 1024**2
-"""Of the marker: it has a line for each file of the site."""
 _SMALL = 200
 """Up to so many files are made in this process: starting others would take as long."""
 
@@ -205,20 +205,15 @@ def check_target(target: Path) -> None:
         )
 
 
-@cache
 def digest_of_code() -> str:
     """Return a digest of this package: pages that another version made are made again."""
-    content = hashlib.sha256()
-    for path, file in sorted(walk_files(Path(__file__).parents[1])):
-        if not path.endswith((".pyc", ".xz")):
-            content.update(f"{path}\n".encode() + Path(file).read_bytes())
-    return content.hexdigest()
+    return digest_sources("reports")
 
 
 def _find_foreign(target: Path) -> list[str]:
     """Return the files that the site does not remember; none if it remembers nothing."""
     try:
-        own = json.loads(read_plain(target / MARKER, _MOST_BYTES))["files"].keys()
+        own = json.loads(read_plain(target / MARKER, MOST_BYTES))["files"].keys()
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return []
     # Hidden ones are ours: marker, lock, what a killed build left.
@@ -237,7 +232,7 @@ def _read_known(target: Path) -> dict[str, Known]:
 
 def _compare(target: Path) -> dict[str, Known]:
     """Hold what the marker says against the files; raise whatever a marker of another kind leads to."""
-    content = json.loads(read_plain(target / MARKER, _MOST_BYTES))
+    content = json.loads(read_plain(target / MARKER, MOST_BYTES))
     written_ns = (target / MARKER).stat().st_mtime_ns
     is_same = content["code"] == digest_of_code()
     known = {
