@@ -229,9 +229,9 @@ def read_context(
 def find_left_out(paths: DataPaths, known: Collection[TrialId]) -> tuple[LeftOut, ...]:
     """Return the bundles on disk that are none of the known trials; only these are read."""
     return tuple(
-        LeftOut(name=path.name, fault=_find_fault(path))
-        for path in bundle.find(paths)
-        if path.name not in known
+        LeftOut(name=name, fault=_find_fault(paths.trials / name))
+        for name in bundle.list_names(paths)
+        if name not in known
     )
 
 

@@ -13,6 +13,7 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from filelock import FileLock, Timeout
 
@@ -112,7 +113,8 @@ def write_site(
     """
     progress = progress or Progress()
     with held(target, progress) as place, explained(target):
-        known, foreign = _read_known(place), _find_foreign(place)
+        marker = _read_marker(place)
+        known, foreign = _read_known(place, marker), _find_foreign(place, marker)
         with staging_for(place) as aside:
             kept = _make(batches, aside, known, progress)
             put_in_place(aside, place, kept, _write_marker(kept))
@@ -210,11 +212,19 @@ def digest_of_code() -> str:
     return digest_sources("reports")
 
 
-def _find_foreign(target: Path) -> list[str]:
-    """Return the files that the site does not remember; none if it remembers nothing."""
+def _read_marker(target: Path) -> Mapping[str, Any]:
+    """Return what the site remembers; nothing if in doubt."""
     try:
-        own = json.loads(read_plain(target / MARKER, MOST_BYTES))["files"].keys()
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        content = json.loads(read_plain(target / MARKER, MOST_BYTES))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return content if isinstance(content, dict) else {}
+
+
+def _find_foreign(target: Path, marker: Mapping[str, Any]) -> list[str]:
+    """Return the files that the site does not remember; none if it remembers nothing."""
+    own = marker.get("files")
+    if not isinstance(own, dict):
         return []
     # Hidden ones are ours: marker, lock, what a killed build left.
     return sorted(
@@ -222,17 +232,16 @@ def _find_foreign(target: Path) -> list[str]:
     )
 
 
-def _read_known(target: Path) -> dict[str, Known]:
+def _read_known(target: Path, marker: Mapping[str, Any]) -> dict[str, Known]:
     """Return what the site remembers of the files it still has as they were; nothing if in doubt."""
     try:
-        return _compare(target)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return _compare(target, marker)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return {}
 
 
-def _compare(target: Path) -> dict[str, Known]:
+def _compare(target: Path, content: Mapping[str, Any]) -> dict[str, Known]:
     """Hold what the marker says against the files; raise whatever a marker of another kind leads to."""
-    content = json.loads(read_plain(target / MARKER, MOST_BYTES))
     written_ns = (target / MARKER).stat().st_mtime_ns
     is_same = content["code"] == digest_of_code()
     known = {
