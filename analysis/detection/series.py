@@ -101,6 +101,11 @@ class Points(Sequence[Point]):
             self._nights = tuple(map(nights.__getitem__, self.columns.places))
         return self._nights
 
+    def places_of(self, night: str) -> list[int]:
+        """Return the places of the points that a night measured."""
+        of_night = self.columns.occasions.of_night(night)
+        return [*map(int, np.flatnonzero(of_night[np.asarray(self.columns.places)]))]
+
     @property
     def days(self) -> NDArray[np.integer]:
         """Return the number of the day of each point, from noon to noon."""
