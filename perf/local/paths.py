@@ -48,6 +48,11 @@ class DataPaths:
         return self.data / "readings.json"
 
     @property
+    def answer(self) -> Path:
+        """What `detect` said last, so that nothing is judged again while nothing is new."""
+        return self.data / "answer.json"
+
+    @property
     def found_releases(self) -> Path:
         """What the sources of builds have offered, and the checksums of what was fetched of it."""
         return self.data / "releases.json"
