@@ -40,7 +40,6 @@ def detect(data: Path, configs: Path | None, series_file: Path | None, output: P
     configuration directory, each with its reason.
 
     Where nothing is new since it was last asked on the same day, the last answer is given again.
-
     Exit code 1 if a series regressed, else 0. The history is only read; trials that were measured
     for another purpose than the schedule are no points of any series.
 
