@@ -7,9 +7,7 @@ import click
 
 from analysis.commands.backtest import INPUT_FORMAT, input_path, judge_file
 from analysis.detection.verdict import Outcome
-from analysis.judging.description import describe
-from analysis.orchestration.judging import judge_history
-from analysis.orchestration.settings import read_named_settings
+from analysis.orchestration.kept_answer import answer_for
 from perf.commands.options import configs_option, data_option
 from perf.config.catalog import default_root, load_catalog
 from perf.local.paths import DataPaths
@@ -41,6 +39,7 @@ def detect(data: Path, configs: Path | None, series_file: Path | None, output: P
     cannot tell a spike from a step. The numbers behind these words are in detection.yaml of the
     configuration directory, each with its reason.
 
+    Where nothing is new since it was last asked on the same day, the last answer is given again.
     Exit code 1 if a series regressed, else 0. The history is only read; trials that were measured
     for another purpose than the schedule are no points of any series.
 
@@ -77,9 +76,8 @@ def detect(data: Path, configs: Path | None, series_file: Path | None, output: P
     if output is not None:
         raise UsageError("--output is for the changes of --input; name the file of series, too")
     catalog = load_catalog(configs or default_root())
-    paths = DataPaths(data)
-    judgement = judge_history(paths, catalog, datetime.now(UTC).date())
-    for line in describe(judgement, read_named_settings(judgement.incidents, catalog, paths)):
+    answer = answer_for(DataPaths(data), catalog, datetime.now(UTC).date())
+    for line in answer.lines:
         click.echo(line)
-    if judgement.outcome is Outcome.REGRESSED:
+    if answer.outcome is Outcome.REGRESSED:
         click.get_current_context().exit(_REGRESSION_FOUND)

@@ -44,12 +44,13 @@ class Points(Sequence[Point]):
     What is asked of all points of all series is given as a column: millions of objects take seconds.
     """
 
-    __slots__ = ("_nights", "columns")
+    __slots__ = ("_nights", "_trials", "columns")
 
     def __init__(self, columns: Columns) -> None:
         """Take over the columns."""
         self.columns = columns
         self._nights: tuple[str, ...] | None = None
+        self._trials: tuple[TrialId, ...] | None = None
 
     @classmethod
     def of(cls, points: Iterable[Point]) -> "Points":
@@ -88,7 +89,9 @@ class Points(Sequence[Point]):
     @property
     def trials(self) -> tuple[TrialId, ...]:
         """Return the trial of each point."""
-        return tuple(map(self.columns.occasions.trials.__getitem__, self.columns.places))
+        if self._trials is None:
+            self._trials = self.columns.occasions.trials_at(self.columns.places)
+        return self._trials
 
     @property
     def nights(self) -> tuple[str, ...]:
@@ -97,6 +100,11 @@ class Points(Sequence[Point]):
             nights = self.columns.occasions.nights
             self._nights = tuple(map(nights.__getitem__, self.columns.places))
         return self._nights
+
+    def places_of(self, night: str) -> list[int]:
+        """Return the places of the points that a night measured."""
+        of_night = self.columns.occasions.of_night(night)
+        return [*map(int, np.flatnonzero(of_night[np.asarray(self.columns.places)]))]
 
     @property
     def days(self) -> NDArray[np.integer]:

@@ -43,11 +43,15 @@ def find_deviation(
     if noise is None or not noise.deviation or origin(series.key.metric) != series.key.metric:
         return None
     found: list[Deviation] = []
-    before: list[float] = []
+    before = (0, 0)
     values, nights = series.points.values, series.points.nights
+    tonight = series.points.places_of(night)
     starts = (0, *(change.index for change in changes), len(values))
     for start, end in pairwise(starts):
-        others = [values[place] for place in range(start, end) if nights[place] != night] or before
+        own = [place for place in tonight if start <= place < end]
+        if len(own) < end - start:
+            before = (start, end)
+        others = [values[at] for at in range(*before) if nights[at] != night] if own else []
         if others:
             level = median(others)
             found.extend(
@@ -57,10 +61,8 @@ def find_deviation(
                     level=level,
                     deviations=abs(values[place] - level) / noise.deviation,
                 )
-                for place in range(start, end)
-                if nights[place] == night
+                for place in own
             )
-        before = others
     return max(found, key=lambda one: one.deviations, default=None)
 
 

@@ -157,11 +157,10 @@ def question(key: SeriesKey) -> SeriesKey:
 
 def can_alarm(finding: SeriesFinding, tonight: str) -> bool:
     """Return whether noise can raise a false alarm here tonight: it was measured, not only imported."""
-    if finding.refusal is not None or tonight not in nights_of(finding.series):
-        return False
-    return any(
-        one.night == tonight and one.purpose is not Purpose.IMPORTED
-        for one in finding.series.points.occasions
+    points = finding.series.points
+    return finding.refusal is None and any(
+        points.columns.occasion(place).purpose is not Purpose.IMPORTED
+        for place in points.places_of(tonight)
     )
 
 

@@ -362,8 +362,11 @@ def _noise_of_newest(noise: Noise | None, series: Series, drifts: Sequence[Drift
     if noise is None or noise.points >= len(series.points):
         return noise
     first = len(series.points) - noise.points
-    newest = enumerate(series.points.values[first:], start=first)
-    flat = (value - math.fsum(drift.moved(place) for drift in drifts) for place, value in newest)
+    newest = series.points.values[first:]
+    if not drifts:
+        return noise_of_level(noise, tuple(newest))
+    places = enumerate(newest, start=first)
+    flat = (value - math.fsum(drift.moved(place) for drift in drifts) for place, value in places)
     return noise_of_level(noise, tuple(flat))
 
 

@@ -1,9 +1,11 @@
 """Read one state of a history, and judge it."""
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import cache, partial
+from hashlib import sha256
 
 from analysis.detection.series import Series
 from analysis.detection.step_detector import StepDetector
@@ -16,7 +18,10 @@ from analysis.orchestration.comparing import read_results
 from analysis.orchestration.detector_cache import RememberingDetector
 from analysis.orchestration.workers import SMALL, Pace, work_through
 from perf.config.catalog import Catalog, find_experiment_of
+from perf.history.place import lake_file
+from perf.history.storage.file import describe_state
 from perf.history.store import History, open_history
+from perf.local import standing
 from perf.local.paths import DataPaths
 from perf.local.progress import Progress
 from perf.model.columns import Observations, ObservedSeries
@@ -45,6 +50,25 @@ def read_evidence(history: History) -> Evidence:
             profiled=history.observed_series(Purpose.PROFILE),
             environments=history.environments(),
         )
+
+
+def describe_inputs(paths: DataPaths, catalog: Catalog, today: date) -> str:
+    """Digest all that a judgement is made from, without reading the history.
+
+    Equal digests, equal judgements. While the history is open, it is of what is read there. Empty where
+    that cannot be told: there is no history, or it is one of several labs, which lies elsewhere.
+    """
+    state = describe_state(paths.history)
+    if not state or os.path.lexists(lake_file(paths.history)):
+        return ""
+    parts = (
+        standing.describe_code("perf", "analysis"),
+        state,
+        standing.describe_folder(paths.comparisons),
+        repr(catalog),
+        today.isoformat(),
+    )
+    return sha256("\0".join(parts).encode()).hexdigest()
 
 
 def judge_history(paths: DataPaths, catalog: Catalog, today: date) -> Judgement:

@@ -1,8 +1,8 @@
 """Trials as rows of the history's tables, and back. Pure; the tables are defined in schema.sql."""
 
 from collections import deque
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from itertools import repeat
@@ -10,7 +10,17 @@ from typing import Any, TypeAlias, get_args, get_type_hints
 
 from pydantic import TypeAdapter
 
-from perf.model.results import Counter, Fact, Interval, LoadStep, Reason, Sample, Trial, TrialHead
+from perf.model.results import (
+    Counter,
+    Fact,
+    Interval,
+    LoadStep,
+    Reason,
+    Sample,
+    Trial,
+    TrialHead,
+    TrialId,
+)
 from perf.model.shown import printable
 
 HistoryRow: TypeAlias = Mapping[str, Any]
@@ -19,6 +29,12 @@ _NAMED = ("topology", "testbed", "workload", "config")
 _OF_HEAD = ("night", "purpose", "experiment", "testbed_class", "engine", "seed", "status")
 _PLAIN = (*_OF_HEAD, "log_tail", "harness_version")
 _RELEASE = ("system", "version", "line", "ordinal", "released_at")
+_COMMON = (
+    *(name for name in _OF_HEAD if name != "night"),
+    *(*_RELEASE, "artifact_source", "artifact_sha256"),
+    *(column for name in _NAMED for column in (name, f"{name}_sha256")),
+)
+"""The columns of a head that are the same for many trials."""
 _TRIAL = TypeAdapter(Trial)
 _HEAD = TypeAdapter(TrialHead)
 
@@ -115,6 +131,29 @@ def trial_of_rows(row: HistoryRow, parts: Mapping[str, Sequence[object]]) -> Tri
 
     """
     return _TRIAL.validate_python({**_head(row), **{name: row[name] for name in _PLAIN}, **parts})
+
+
+def heads_of_rows(
+    rows: Iterable[HistoryRow], reasons: Mapping[str, Sequence[HistoryRow]]
+) -> Iterator[TrialHead]:
+    """Yield the heads of rows of `trials`; what they have in common is validated once, and one object.
+
+    Raises:
+        pydantic.ValidationError: the rows were not written by this schema.
+
+    """
+    alike: dict[tuple[object, ...], TrialHead] = {}
+    for row in rows:
+        name, night = row["trial_id"], row["night"]
+        common = tuple([row[column] for column in _COMMON])
+        known = alike.get(common)
+        if known is None or reasons.get(name) or not (type(name) is type(night) is str):
+            head = head_of_row(row, reasons.get(name, ()))
+            alike.setdefault(common, replace(head, reasons=()))
+        else:
+            began, ended = as_utc(row["started_at"]), as_utc(row["finished_at"])
+            head = replace(known, id=TrialId(name), night=night, started_at=began, finished_at=ended)
+        yield head
 
 
 def head_of_row(row: HistoryRow, reasons: Sequence[HistoryRow]) -> TrialHead:

@@ -26,7 +26,7 @@ from perf.history.rows import (
     PARTS,
     HistoryRow,
     as_utc,
-    head_of_row,
+    heads_of_rows,
     rows_of_trial,
     trial_of_rows,
     values_of_rows,
@@ -237,7 +237,7 @@ class History:
                 "SELECT * EXCLUDE (log_tail) FROM trials ORDER BY started_at, trial_id"
             )
         try:
-            return tuple(head_of_row(row, reasons[row["trial_id"]]) for row in rows)
+            return tuple(heads_of_rows(rows, reasons))
         except ValueError as error:
             raise self._storage.damage(error) from error
 

@@ -48,6 +48,11 @@ class DataPaths:
         return self.data / "readings.json"
 
     @property
+    def answer(self) -> Path:
+        """What `detect` said last, so that nothing is judged again while nothing is new."""
+        return self.data / "answer.json"
+
+    @property
     def found_releases(self) -> Path:
         """What the sources of builds have offered, and the checksums of what was fetched of it."""
         return self.data / "releases.json"
@@ -56,6 +61,11 @@ class DataPaths:
     def site(self) -> Path:
         """The static site."""
         return self.data / "site"
+
+    @property
+    def site_stamp(self) -> Path:
+        """What the site was made from, so that a report without news need not look further."""
+        return self.data / "site-stamp.json"
 
     @property
     def sent_log(self) -> Path:

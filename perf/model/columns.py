@@ -40,6 +40,8 @@ class Occasions(Sequence[Occasion]):
         """Take them in an order of the caller's."""
         self._occasions = tuple(occasions)
         self._masks: dict[Callable[[Occasion], bool], NDArray[np.bool_]] = {}
+        self._trials: dict[bytes, tuple[TrialId, ...]] = {}
+        self._of_nights: dict[str, NDArray[np.bool_]] = {}
 
     def __len__(self) -> int:
         """Return the number of occasions."""
@@ -86,6 +88,20 @@ class Occasions(Sequence[Occasion]):
     def are_of_different_trials(self) -> bool:
         """Return whether no two are of one trial, as is so of all that a history holds."""
         return len(set(self.trials)) == len(self)
+
+    def of_night(self, night: str) -> NDArray[np.bool_]:
+        """Return of each whether a night measured it."""
+        if night not in self._of_nights:
+            found = (one == night for one in self.nights)
+            self._of_nights[night] = np.fromiter(found, dtype=bool, count=len(self))
+        return self._of_nights[night]
+
+    def trials_at(self, places: "array[int]") -> tuple[TrialId, ...]:
+        """Return the trials at some places; the series of an experiment share theirs, as one object."""
+        key = places.tobytes()
+        if key not in self._trials:
+            self._trials[key] = tuple(map(self.trials.__getitem__, places))
+        return self._trials[key]
 
     def mask(self, is_wanted: Callable[[Occasion], bool]) -> NDArray[np.bool_]:
         """Return of each whether it is wanted.

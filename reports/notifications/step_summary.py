@@ -88,6 +88,11 @@ def _length(text: str) -> int:
     return len(text.encode())
 
 
+def is_asked_for(environment: Mapping[str, str] = os.environ) -> bool:
+    """Return whether the job wants a summary: GitHub names a file for it."""
+    return bool(environment.get(VARIABLE, "").strip())
+
+
 def append_step_summary(
     judgement: Judgement,
     attention: Sequence[Attention],

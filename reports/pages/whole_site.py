@@ -8,14 +8,18 @@ from importlib.resources import files
 from pathlib import Path
 from types import ModuleType
 
+from analysis.orchestration.judging import describe_inputs
 from perf.config.catalog import Catalog
 from perf.local.paths import DataPaths
 from perf.model.errors import UsageError
-from reports.notifications.step_summary import append_step_summary
+from reports.notifications.step_summary import append_step_summary, is_asked_for
 from reports.pages.feeds.page import list_attention
+from reports.pages.front.page import find_next_lateness
 from reports.pages.single_file.document import check_target_file, write_single_file
-from reports.site.context import JudgedHistory, SiteContext, read_context
+from reports.site.context import JudgedHistory, SiteContext, digest, judge_any, read_context
+from reports.site.publishing import FRONT
 from reports.site.rendering import static_batch
+from reports.site.stamp import describe_surroundings, is_current, keep_stamp
 from reports.site.writing import Batch, LazyBatches, explained, held, write_site
 
 
@@ -47,7 +51,8 @@ def write_report(
 ) -> Path:
     """Write the site of a data directory, built at `now`; return the path of its front page.
 
-    What is `judged` already is neither read nor judged again. Trial pages link to the files of their
+    What is `judged` already is neither read nor judged again, and a site that is what would be made
+    stays as it is, with the moment when it was built. Trial pages link to the files of their
     bundles, except in a recording: it says that it does not grow, and its bundles do not stay. A job on
     GitHub Actions gets its summary, if asked; with the address of the site it links the pages.
 
@@ -57,8 +62,16 @@ def write_report(
         UsageError: `output` holds something that is not a site, or another report keeps writing it.
 
     """
-    target = output or paths.site
-    with held(target), explained(target):
+    target, is_asked = output or paths.site, summarizes and is_asked_for()
+    with held(target) as place, explained(target):
+        # Told before anything is read: what comes later is news to the next report.
+        around = describe_surroundings(
+            paths, target, links_bundles=not is_recording, is_recording=is_recording
+        )
+        inputs = judged.inputs if judged else describe_inputs(paths, catalog, now.date())
+        if not is_asked and is_current(paths.site_stamp, place, _join(inputs, around, now), now):
+            return place / FRONT
+        judged = judged or judge_any(paths, catalog, now.date())
         context = read_context(
             paths,
             catalog,
@@ -68,10 +81,19 @@ def write_report(
             links_bundles=not is_recording,
             is_recording=is_recording,
         )
+        # What is wrong with a bundle that the history lacks is read of its files, which may change.
+        inputs = "" if context.left_out else judged.inputs
         index = write_site(target, all_batches(context))
-    if summarizes:
+        made_from = _join(inputs, around, now)
+        keep_stamp(paths.site_stamp, place, made_from, now, find_next_lateness(context))
+    if is_asked:
         append_step_summary(context.judgement, list_attention(context), site_url=site_url)
     return index
+
+
+def _join(inputs: str, around: str, now: datetime) -> str:
+    """Digest all that a site is made from; empty where what it is judged from is not known."""
+    return digest((inputs, around, now.date().isoformat())) if inputs else ""
 
 
 def write_experiment(

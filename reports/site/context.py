@@ -15,7 +15,7 @@ from analysis.judging.judgement import Judgement
 from analysis.orchestration.bisecting import read_bisections
 from analysis.orchestration.comparing import read_results
 from analysis.orchestration.explaining import read_profile_comparisons
-from analysis.orchestration.judging import judge_evidence, read_evidence
+from analysis.orchestration.judging import describe_inputs, judge_evidence, read_evidence
 from analysis.orchestration.setting_words import ChangedSettings
 from analysis.orchestration.settings import find_changed_settings
 from perf.config.catalog import Catalog
@@ -98,7 +98,7 @@ class JudgedHistory:
 
     `heads` are in the order of start and id, `digests` the SHA-256 of the bundles, `bounds` the ends
     between which the answers of searches lie, by trial, phase and operation, `settings` those that
-    changed at incidents.
+    changed at incidents, `inputs` a digest of all that it was judged from, empty where it is not known.
     """
 
     judgement: Judgement
@@ -106,6 +106,7 @@ class JudgedHistory:
     digests: Mapping[TrialId, str] = field(default_factory=dict)
     bounds: Bounds = field(default_factory=dict)
     settings: ChangedSettings = field(default_factory=dict)
+    inputs: str = ""
 
 
 _NOTHING_TO_JUDGE = JudgedHistory(judgement=Judgement(series=()))
@@ -120,6 +121,7 @@ def judge_state(paths: DataPaths, catalog: Catalog, today: date) -> JudgedHistor
 
     """
     with open_history(paths.history, read_only=True) as history, history.snapshot():
+        inputs = describe_inputs(paths, catalog, today)
         evidence = read_evidence(history)
         heads, digests = history.heads(), history.bundle_digests()
         bounds = history.search_bounds()
@@ -128,8 +130,18 @@ def judge_state(paths: DataPaths, catalog: Catalog, today: date) -> JudgedHistor
     by_id = {head.id: head for head in heads}
     settings = find_changed_settings(judgement.incidents, by_id, catalog, paths.trials)
     return JudgedHistory(
-        judgement=judgement, heads=heads, digests=digests, bounds=bounds, settings=settings
+        judgement=judgement,
+        heads=heads,
+        digests=digests,
+        bounds=bounds,
+        settings=settings,
+        inputs=inputs,
     )
+
+
+def judge_any(paths: DataPaths, catalog: Catalog, today: date) -> JudgedHistory:
+    """Judge as `judge_state` does; without a history there is nothing to judge."""
+    return judge_state(paths, catalog, today) if has_history(paths) else _NOTHING_TO_JUDGE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,9 +204,7 @@ def read_context(
         HistoryError: the history cannot be read.
 
     """
-    if judged is None:
-        has_any = has_history(paths)
-        judged = judge_state(paths, catalog, now.date()) if has_any else _NOTHING_TO_JUDGE
+    judged = judged or judge_any(paths, catalog, now.date())
     by_id = {head.id: head for head in judged.heads}
     return SiteContext(
         heads=by_id,
@@ -219,9 +229,9 @@ def read_context(
 def find_left_out(paths: DataPaths, known: Collection[TrialId]) -> tuple[LeftOut, ...]:
     """Return the bundles on disk that are none of the known trials; only these are read."""
     return tuple(
-        LeftOut(name=path.name, fault=_find_fault(path))
-        for path in bundle.find(paths)
-        if path.name not in known
+        LeftOut(name=name, fault=_find_fault(paths.trials / name))
+        for name in bundle.list_names(paths)
+        if name not in known
     )
 
 

@@ -11,8 +11,9 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from filelock import FileLock, Timeout
 
@@ -20,6 +21,7 @@ from analysis.orchestration.workers import work_through
 from perf.local import disk
 from perf.local.plain_files import read_plain
 from perf.local.progress import Progress
+from perf.local.standing import digest_sources
 from perf.model.errors import SiteError, UsageError
 from perf.model.shown import list_some
 from reports.site.publishing import (
@@ -31,11 +33,10 @@ from reports.site.publishing import (
     staging_for,
     walk_files,
 )
+from reports.site.stamp import MOST_BYTES
 
 _WAIT_S = 600.0
 """How long a report waits for another one that writes the same site."""
-_MOST_BYTES = 512 * 1024**2
-"""Of the marker: it has a line for each file of the site."""
 _SMALL = 200
 """Up to so many files are made in this process: starting others would take as long."""
 
@@ -112,7 +113,8 @@ def write_site(
     """
     progress = progress or Progress()
     with held(target, progress) as place, explained(target):
-        known, foreign = _read_known(place), _find_foreign(place)
+        marker = _read_marker(place)
+        known, foreign = _read_known(place, marker), _find_foreign(place, marker)
         with staging_for(place) as aside:
             kept = _make(batches, aside, known, progress)
             put_in_place(aside, place, kept, _write_marker(kept))
@@ -205,21 +207,24 @@ def check_target(target: Path) -> None:
         )
 
 
-@cache
 def digest_of_code() -> str:
     """Return a digest of this package: pages that another version made are made again."""
-    content = hashlib.sha256()
-    for path, file in sorted(walk_files(Path(__file__).parents[1])):
-        if not path.endswith((".pyc", ".xz")):
-            content.update(f"{path}\n".encode() + Path(file).read_bytes())
-    return content.hexdigest()
+    return digest_sources("reports")
 
 
-def _find_foreign(target: Path) -> list[str]:
-    """Return the files that the site does not remember; none if it remembers nothing."""
+def _read_marker(target: Path) -> Mapping[str, Any]:
+    """Return what the site remembers; nothing if in doubt."""
     try:
-        own = json.loads(read_plain(target / MARKER, _MOST_BYTES))["files"].keys()
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        content = json.loads(read_plain(target / MARKER, MOST_BYTES))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return content if isinstance(content, dict) else {}
+
+
+def _find_foreign(target: Path, marker: Mapping[str, Any]) -> list[str]:
+    """Return the files that the site does not remember; none if it remembers nothing."""
+    own = marker.get("files")
+    if not isinstance(own, dict):
         return []
     # Hidden ones are ours: marker, lock, what a killed build left.
     return sorted(
@@ -227,17 +232,16 @@ def _find_foreign(target: Path) -> list[str]:
     )
 
 
-def _read_known(target: Path) -> dict[str, Known]:
+def _read_known(target: Path, marker: Mapping[str, Any]) -> dict[str, Known]:
     """Return what the site remembers of the files it still has as they were; nothing if in doubt."""
     try:
-        return _compare(target)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return _compare(target, marker)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return {}
 
 
-def _compare(target: Path) -> dict[str, Known]:
+def _compare(target: Path, content: Mapping[str, Any]) -> dict[str, Known]:
     """Hold what the marker says against the files; raise whatever a marker of another kind leads to."""
-    content = json.loads(read_plain(target / MARKER, _MOST_BYTES))
     written_ns = (target / MARKER).stat().st_mtime_ns
     is_same = content["code"] == digest_of_code()
     known = {

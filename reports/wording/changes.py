@@ -283,8 +283,13 @@ def name_gap(change: ChangePoint) -> str:
 
 def _mark_new(change: ChangePoint) -> str:
     """Mark a change that begins with a release which the newest night, and none before it, measured."""
+    version, columns = change.first_after.release.version, change.series.points.columns
+    if change.index + 1 < len(columns):
+        # Nearly always the next point is of another night of it, and nothing else need be asked.
+        beside = columns.occasion(change.index + 1)
+        if beside.release.version == version and beside.night != change.first_after.night:
+            return ""
     nights = [night for night in nights_of(change.series) if night]
-    version = change.first_after.release.version
     had = {one.night for one in change.series.points.occasions if one.release.version == version}
     return NEW if len(nights) > 1 and had == {nights[-1]} else ""
 

@@ -66,17 +66,16 @@ def say_state(incident: Incident, by_id: Mapping[TrialId, TrialHead]) -> str:
 
 def _say_presence(incident: Incident, by_id: Mapping[TrialId, TrialHead]) -> str:
     """State that a change is still there; where no newer night can tell, in which it was seen last."""
-    newest = max(incident.lead.series.points, key=lambda one: (one.started_at, one.trial))
+    newest = max(incident.lead.series.points.occasions, key=lambda one: (one.started_at, one.trial))
     experiment = by_id[newest.trial].experiment
     later = [
-        head
+        head.status
         for head in by_id.values()
-        if head.experiment == experiment
-        and head.started_at > newest.started_at
+        if head.started_at > newest.started_at
+        and head.experiment == experiment
         and head.night not in {"", newest.night}
     ]
-    is_unknown = later and all(head.status is not TrialStatus.COMPLETED for head in later)
-    if not newest.night or not is_unknown:
+    if not newest.night or not later or TrialStatus.COMPLETED in later:
         return "still there"
     return f"still there on {night_name(newest.night)}, the last valid night"
 

@@ -38,7 +38,7 @@ JUDGE = """
 import sys, time
 from datetime import date
 from pathlib import Path
-from analysis.commands.detect import judge_history
+from analysis.orchestration.judging import judge_history
 from perf.config.catalog import load_catalog
 from perf.local.paths import DataPaths
 started_s = time.monotonic()

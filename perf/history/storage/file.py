@@ -22,7 +22,7 @@ from pydantic import ValidationError
 
 from perf.history.storage import checkpoint, upgrades
 from perf.history.tables import Tables
-from perf.local import disk, durable
+from perf.local import disk, durable, standing
 from perf.local.paths import DataPaths
 from perf.local.progress import note
 from perf.model.errors import DamagedHistory, HistoryError
@@ -535,3 +535,12 @@ def _remove(path: Path) -> None:
 def _log_of(path: Path) -> Path:
     """Return the place of DuckDB's write-ahead log of a file."""
     return path.with_name(f"{path.name}.wal")
+
+
+def describe_state(path: Path) -> str:
+    """Return what tells the state of a history file from all others; empty where there is none.
+
+    While it is open, nobody can write, and the state is that of what is read.
+    """
+    state = standing.describe_file(path)
+    return f"{state}, {standing.describe_file(_log_of(path))}" if state else ""

@@ -100,7 +100,10 @@ def _view_one(trials: Sequence[TrialHead], otherwise: timedelta, now: datetime) 
     limit = find_longest_pause(nights.values()) if len(nights) > 1 else otherwise
     age = duration(now - last)
     if now - last > limit:
-        text = f"The newest completed trial is {age} old; by its rhythm, {duration(limit)} is late."
+        text = (
+            f"The newest completed trial was {age} old when this page was built; by its rhythm, "
+            f"{duration(limit)} is late."
+        )
         return Freshness(badge=STALE_BADGE, last=last, text=text)
     return Freshness(
         badge=FRESH_BADGE,

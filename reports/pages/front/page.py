@@ -8,7 +8,7 @@ them whole, so that the page stays small however long the history is. What is em
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from analysis.detection.verdict import Outcome
@@ -30,6 +30,7 @@ from reports.pages.front.first_look import (
     view_first_look,
 )
 from reports.pages.front.freshness import (
+    Freshness,
     find_longest_pause,
     start_nights,
     view_freshness,
@@ -267,16 +268,32 @@ def _show_newest_night(
     }
 
 
+def find_next_lateness(context: SiteContext) -> datetime | None:
+    """Return when the next of what is fresh becomes late; None where nothing is fresh."""
+    trials = list_by_itself(_by_time(context))
+    late = [one.late_from for one in _find_freshness(context, trials).values()]
+    if newest := _find_newest_end(context):
+        late.append(newest + find_longest_pause(start_nights(trials).values()))
+    return min((one for one in late if one and one >= context.now), default=None)
+
+
+def _find_newest_end(context: SiteContext) -> datetime | None:
+    return max((head.finished_at for head in context.heads.values()), default=None)
+
+
+def _find_freshness(context: SiteContext, trials: Sequence[TrialHead]) -> dict[str, Freshness]:
+    freshness = view_freshness(
+        trials, _list_planned(context), context.now, every_nights=_list_sentinels(context)
+    )
+    return view_recording(freshness) if context.is_recording else freshness
+
+
 def _show_freshness(
     context: SiteContext, groups: Sequence[ExperimentGroup], trials: Sequence[TrialHead]
 ) -> dict[str, object]:
     """Return how old the newest trial is, over all and by experiment."""
-    newest = max((head.finished_at for head in context.heads.values()), default=None)
-    freshness = view_freshness(
-        trials, _list_planned(context), context.now, every_nights=_list_sentinels(context)
-    )
-    if context.is_recording:
-        freshness = view_recording(freshness)
+    newest = _find_newest_end(context)
+    freshness = _find_freshness(context, trials)
     watching = {experiment_of(judged, context.heads) for judged in context.judgement.watched}
     experiments = view_experiments(groups, freshness, watching)
     return {

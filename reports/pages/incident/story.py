@@ -78,6 +78,8 @@ def say_gap(change: ChangePoint, trials: Mapping[TrialId, TrialHead]) -> str:
     releases, and where no night lies between.
     """
     before, after = trials[change.last_before.trial], trials[change.first_after.trial]
+    if before.release != after.release:
+        return ""
     between = sorted(
         (
             one
@@ -88,8 +90,7 @@ def say_gap(change: ChangePoint, trials: Mapping[TrialId, TrialHead]) -> str:
         ),
         key=lambda one: (one.started_at, one.id),
     )
-    is_within = before.release == after.release
-    if not is_within or not between or any(one.status is TrialStatus.COMPLETED for one in between):
+    if not between or any(one.status is TrialStatus.COMPLETED for one in between):
         return ""
     first, last = between[0].night, between[-1].night
     named = night_words(first) if first == last else f"nights {night_span(first, last, 'to')}"

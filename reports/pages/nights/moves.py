@@ -3,8 +3,12 @@
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from statistics import median
-from typing import TypeAlias
+from typing import TypeAlias, cast
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 
 from analysis.detection.effects import relative_change
 from analysis.judging.incidents import Cause, Incident
@@ -30,16 +34,28 @@ def find_offsets(series: Iterable[JudgedSeries]) -> Offsets:
         key = judged.series.key
         if (key.phase, key.metric, key.statistic) not in HEADLINES or key.host:
             continue
-        values, begin = judged.series.points.values, 0
-        changes = {change.index for change in judged.change_points}
-        for place, trial in enumerate(judged.series.points.trials):
-            before = values[max(begin, place - _MOST) : place]
-            level = median(before) if len(before) >= _LEAST else 0.0
-            if level:
-                found[trial][key.phase, key.operation] = relative_change(level, values[place])
-            if place in changes:
-                begin = place
+        values, trials = judged.series.points.values, judged.series.points.trials
+        begins = sorted({0, *(change.index for change in judged.change_points)})
+        for begin, end in pairwise((*begins, len(values))):
+            # The value after a change is still held against the level before it.
+            levels = _find_levels(values[begin : end + 1])
+            for place, level in enumerate(levels, begin + _LEAST):
+                if level:
+                    off = relative_change(level, values[place])
+                    found[trials[place]][key.phase, key.operation] = off
     return found
+
+
+def _find_levels(values: Sequence[float]) -> list[float]:
+    """Return for each value, from the fourth on, the median of those before it.
+
+    All at once: ten years of a thousand series have a million.
+    """
+    short = [median(values[:end]) for end in range(_LEAST, min(_MOST, len(values)))]
+    if len(values) <= _MOST:
+        return short
+    windows = sliding_window_view(np.asarray(values, dtype=float)[:-1], _MOST)
+    return [*short, *cast("list[float]", np.median(windows, axis=1).tolist())]
 
 
 def say_value(judged: JudgedSeries, night: Collection[TrialId]) -> str:

@@ -2,24 +2,30 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, lru_cache
 from itertools import groupby
+from urllib.parse import urlencode
+
+from markupsafe import Markup, escape
 
 from analysis.judging.description import echo_words
 from perf.model.metrics import METRICS
 from perf.model.results import SeriesKey
 from perf.model.rules import Detection
 from reports.pages.releases.medians import MedianDifference, MedianStatus, VariantValues, compare
-from reports.wording.measures import change_words
+from reports.wording.links import series_page
+from reports.wording.measures import change_words, ends_words
 from reports.wording.wording import (
     NOTHING,
     STATISTICS,
     Badge,
+    count,
     direction_words,
     heading,
     metric_words,
     moment,
     phase_words,
+    quantity,
     rank,
 )
 
@@ -48,6 +54,8 @@ LEGEND = (
     (MISSING_BADGE, "on one of both sides"),
     (ALIEN_BADGE, "measured on both sides, but not alike: another workload, topology or testbed"),
 )
+_escape = lru_cache(100)(escape)
+"""Badges are few, and cells are many."""
 _STRONG = (1.0, 2.0, 4.0)
 """Times the change that matters: from each of them on, the colour is a shade stronger."""
 
@@ -90,6 +98,15 @@ class HeatRow:
     def has_moved(self) -> bool:
         """Whether any of its cells has a colour, or a change inside."""
         return any(cell and (cell.strength or cell.notes) for cell in self.cells)
+
+    def write_cells(self, columns: Iterable[tuple[str, str]], root: str) -> Markup:
+        """Write the cells as HTML; `root` leads to the root of the site.
+
+        A template takes longer for each, and a night moves all cells of every release a little.
+        """
+        titles = (escape(title) for title, _ in columns)
+        cells = zip(self.cells, titles, strict=True)
+        return Markup("".join(_write_cell(one, title, root) for one, title in cells))  # noqa: S704  escaped there
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,6 +151,37 @@ class HeatPair:
     after: Mapping[SeriesKey, VariantValues]
     title: str = ""
     system: str = ""
+
+
+def _write_cell(cell: HeatCell | None, column: Markup, root: str) -> str:
+    """Write a cell as HTML; what others have named is escaped, the rest are numbers and our words."""
+    if cell is None:
+        return f'<td class="heat empty" data-column="{column}"></td>\n'
+    key, found, badge = cell.sides[-1].judged.series.key, cell.difference, cell.badge
+    word = str(_escape(badge.word))
+    data, said, ends = "", word, ""
+    if found:
+        before, after = (side.condensed.median for side in cell.sides)
+        data = f' data-before="{before}" data-after="{after}" data-change="{found.change}"'
+        ends = f'<span class="unseen">, {word}</span>'
+        said = change_words(found.change)
+        if effect := found.effect:
+            data += f' data-low="{effect.low}" data-high="{effect.high}"'
+            ends += f'<span class="note">{ends_words(effect.low, effect.high)}</span>'
+    if cell.notes:
+        data += f' data-note="{escape("; ".join(cell.notes))}"'
+        ends += "".join(f'<span class="note inside">{escape(note)}</span>' for note in cell.notes)
+    measured = " → ".join(
+        f"{quantity(side.condensed.median, key.metric)} ({count(side.condensed.values, 'trial')})"
+        for side in cell.sides
+    )
+    return (
+        f'<td class="heat {badge.kind} s{cell.strength}" data-column="{column}" '
+        f'data-verdict="{word}"{data}>'
+        f'<a href="{root}{series_page(key)}#{urlencode({"zoom": cell.zoom})}" '
+        f'title="{escape(measured)}"><span class="said"><span aria-hidden="true">'
+        f"{_escape(badge.symbol)}</span> {said}</span>{ends}</a></td>\n"
+    )
 
 
 def view_heatmap(pairs: Sequence[HeatPair], settings: Detection) -> HeatMap:

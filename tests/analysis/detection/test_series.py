@@ -96,6 +96,21 @@ def test_nights_are_in_the_order_of_time_whatever_the_order_of_the_points(
     assert nights_of(series) == ("2026-03-01-9", "2026-03-01-10", "2026-03-02-1")
 
 
+def test_points_tell_their_trials_and_the_places_of_a_night(make_observations: Make) -> None:
+    nights = ["2026-03-02-1", "2026-03-01-1", "2026-03-02-1"]
+    observations = [
+        replace(observation, night=night)
+        for observation, night in zip(make_observations([1.0] * 3), nights, strict=True)
+    ]
+    others = [replace(one, key=replace(one.key, statistic="p99")) for one in observations]
+    points, other = (one.points for one in build_series([*observations, *others]))
+    assert points.trials == tuple(one.trial for one in observations)
+    assert points.trials is other.trials
+    assert points[1:].trials == points.trials[1:]
+    assert points.places_of("2026-03-02-1") == [0, 2]
+    assert points.places_of("2026-03-03-1") == []
+
+
 def test_a_moving_target_is_a_series_by_night(make_observations: Make) -> None:
     observations = make_observations([1.0, 2.0, 3.0], per_release=3)
     (series,) = build_series(reversed(observations))

@@ -3,7 +3,7 @@
 import html
 import shutil
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from perf.model.errors import HistoryError, SiteError, UsageError
 from perf.model.results import TrialId
 from reports.commands.nightly import nightly
 from reports.commands.report import report
+from reports.pages import whole_site
 from reports.pages.whole_site import write_report
 from reports.site import context
 from reports.site.context import SiteContext, read_context
@@ -53,8 +54,26 @@ def test_a_history_becomes_a_site_again_and_again(paths: DataPaths) -> None:
     assert index == (paths.site / "index.html").resolve()
     assert "Regressed" in index.read_text()
     first = snapshot(paths.site)
+    paths.site_stamp.unlink()  # so that each page is compared
     write_report(paths, shipped(), NOW)
     assert snapshot(paths.site) == first
+
+
+def test_a_report_without_news_reads_judges_and_writes_nothing(
+    paths: DataPaths, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_report(paths, shipped(), NOW)
+    first = snapshot(paths.site)
+
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("nothing is new")
+
+    for name in ("judge_any", "read_context", "write_site"):
+        monkeypatch.setattr(whole_site, name, refuse)
+    index = write_report(paths, shipped(), NOW + timedelta(minutes=5))
+    assert index == (paths.site / "index.html").resolve()
+    assert snapshot(paths.site) == first
+    assert "Site built <time" in index.read_text()
 
 
 @pytest.mark.slow

@@ -324,7 +324,8 @@ def test_each_experiment_is_fresh_stale_or_has_never_been(make_trial: Callable[.
         "weekly": "Fresh",
     }
     assert reported["stopped"].text == (
-        "The newest completed trial is 3 days old; by its rhythm, 36 hours is late."
+        "The newest completed trial was 3 days old when this page was built; by its rhythm, "
+        "36 hours is late."
     )
 
 

@@ -1,0 +1,54 @@
+"""Heads from rows: those of the whole trials, with one object for what trials have in common."""
+
+from collections.abc import Callable
+from dataclasses import fields, replace
+from datetime import UTC, timedelta
+
+import pytest
+from pydantic import ValidationError
+
+from perf.history.rows import HistoryRow, heads_of_rows, rows_of_trial
+from perf.model.results import Reason, Trial, TrialHead, TrialId, TrialStatus
+
+REASONS = (Reason(kind="stopped", text="it stopped"),)
+
+
+def row_of(trial: Trial) -> HistoryRow:
+    rows = dict(rows_of_trial(trial, (), "0" * 64))
+    return rows["trials"][0]
+
+
+def head_of(trial: Trial) -> TrialHead:
+    return TrialHead(**{one.name: getattr(trial, one.name) for one in fields(TrialHead)})
+
+
+def test_heads_are_those_of_the_trials_and_share_what_they_have_in_common(
+    make_trial: Callable[..., Trial],
+) -> None:
+    first = make_trial(reasons=(), status=TrialStatus.COMPLETED)
+    later = replace(
+        first,
+        id=TrialId("later"),
+        night="another",
+        started_at=first.started_at + timedelta(days=1),
+        finished_at=first.finished_at + timedelta(days=1),
+    )
+    other = replace(later, id=TrialId("other"), release=replace(first.release, version="9.9"))
+    failed = replace(later, id=TrialId("failed"), status=TrialStatus.FAILED, reasons=REASONS)
+    again = replace(failed, id=TrialId("again"), reasons=())
+    trials = (first, later, other, failed, again)
+    found = {"failed": [{"kind": "stopped", "text": "it stopped"}]}
+    heads = tuple(heads_of_rows(map(row_of, trials), found))
+    assert heads == tuple(map(head_of, trials))
+    assert heads[0].started_at.tzinfo is UTC
+    assert heads[1].release is heads[0].release
+    assert heads[1].config is heads[0].config
+
+
+@pytest.mark.parametrize("wrong", [{"night": None}, {"trial_id": 7}, {"status": "odd"}, {"seed": "x"}])
+def test_a_row_of_another_schema_is_refused_wherever_it_is(
+    make_trial: Callable[..., Trial], wrong: HistoryRow
+) -> None:
+    row = row_of(make_trial())
+    with pytest.raises(ValidationError):
+        tuple(heads_of_rows([row, {**row, **wrong}], {}))
