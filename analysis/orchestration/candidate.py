@@ -30,6 +30,7 @@ from perf.config import difference
 from perf.config.catalog import Catalog
 from perf.config.difference import ConfigDifference, Touched, hash_deployment
 from perf.config.revisions import SHORT, TO_DO, RevisionRange
+from perf.jobs.attaching import refuse_attached
 from perf.jobs.feasible import planned_s
 from perf.jobs.holding import hold
 from perf.jobs.interleaving import (
@@ -99,11 +100,13 @@ def plan_candidate(
     say of it. Experiments that are the same at base, and the same at head, are measured once.
 
     Raises:
-        UsageError: a system has no such release, or too many experiments are to be measured.
+        UsageError: a system has no such release, too many experiments are to be measured, or the
+            testbed is attached.
 
     """
     planned: dict[object, Planned] = {}
     host = catalog.testbed(testbed)
+    refuse_attached(host)
     for one in found.touched:
         if one.base is None or one.head is None or one.why_not:
             continue

@@ -53,8 +53,14 @@ _QUOTED = 400
 _RUN = '"$@" >out 2>err; code=$?; times >times; echo "$code" >code.new; mv code.new code'
 # Of the second line: user and system time of what the shell has started.
 _TIMES = re.compile(r"(\d+)m([\d.]+)s")
-# The file of that name, or the program that PATH finds; ends with 3 if it is nowhere.
-_DIGEST = 'path=$1; [ -f "$path" ] || path=$(command -v "$1") || exit 3; sha256sum <"$path"'
+# A file by its path, or the program that PATH finds; ends with 3 if it is nowhere.
+_DIGEST = """case $1 in */*) path=$1 ;; *) path=$(command -v "$1") || exit 3 ;; esac
+[ -f "$path" ] || exit 3; sha256sum <"$path\""""
+_FILES = ("out", "err", "times", "code", "figures", "engine.pid", "engine.log")
+# Its group, for what has another environment than it was given; the leader may be gone.
+_END_GROUP = 'read -r pid _ <"$1" && kill -s KILL -- "-$pid"'
+_LEAST_SHARE = 0.95
+"""Of its seconds: a run that was shorter did something else than it was asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +131,11 @@ class OwnProgram:
         return f"{self._directory}/engine.pid"
 
     def prepare(self) -> None:
-        """Run what is to be run once; StepFailed if one of it fails."""
+        """Write its files, and run what is to be run once; StepFailed if one of it fails."""
+        remove_tree(self.client.remote, self._directory)
+        make_directory(self.client.remote, self._directory)
+        for name, text in self.program.files.items():
+            write_text(self.client.remote, f"{self._directory}/{name}", text)
         limit_s = self.deployment.testbed.limits.load_s
         for place, command in enumerate(self.program.prepare):
             ended = self._run(fill(command, self._values()), limit_s)
@@ -159,6 +169,8 @@ class OwnProgram:
             observe(replace(edge, is_start=False))
         if ended.code:
             raise self._failed(f"it ended with {ended.code}")
+        if ended.wall_s < _LEAST_SHARE * seconds:
+            raise self._failed(f"it ended after {ended.wall_s:.2f} s; {seconds:g} s were asked for")
         if not iteration:
             return LoadOutcome()
         is_printed = not any("{output}" in argument for argument in command)
@@ -172,7 +184,7 @@ class OwnProgram:
             "addresses": ",".join(target.addresses),
             "address": target.addresses[0],
             "port": str(target.port),
-            "consistency": target.consistency,
+            "consistency": target.consistency.upper(),
             "seed": str(workload.seed),
             "directory": self._directory,
             "username": (access and access.username) or "",
@@ -183,10 +195,7 @@ class OwnProgram:
         """Run a command to its end, whatever it ends with."""
         client = self.client
         remote, cores = client.remote, client.host.cores[: self.deployment.testbed.client_cores]
-        remove_tree(remote, self._directory)
-        make_directory(remote, self._directory)
-        for name, text in self.program.files.items():
-            write_text(remote, f"{self._directory}/{name}", text)
+        run_repeatable(remote, ["rm", "-f", *(f"{self._directory}/{name}" for name in _FILES)])
         with self._password(), self._ending():
             began_s = time.monotonic()
             remote.start(
@@ -213,7 +222,7 @@ class OwnProgram:
     def _password(self) -> Iterator[None]:
         """Have the password in a file that only its user may read, while the program runs."""
         login, path = read_login(self.deployment.config.access), f"{self._directory}/{PASSWORD}"
-        if login is None:
+        if login is None or not self.program.asks_password:
             yield
             return
         remote = self.client.remote
@@ -231,8 +240,13 @@ class OwnProgram:
         finally:
             # Out of reach: the next trial on that host ends it.
             with suppress(Unreachable):
-                end_marked(self.client.remote, self._directory, _STOP_S)
-                running_pid(self.client.remote, self._pid_file)  # takes note of the end of a child
+                remote = self.client.remote
+                left = end_marked(remote, self._directory, _STOP_S)
+                ending = ["sh", "-c", _END_GROUP, "end", self._pid_file]
+                run_repeatable(remote, ending, check=False)
+                running_pid(remote, self._pid_file)  # takes note of the end of a child
+                if left:
+                    raise self._failed(f"processes {', '.join(left)} of it still run after a kill")
 
     def _read(self, name: str) -> ForeignRun:
         """Read the figures of a run; StepFailed says what is wrong with them."""

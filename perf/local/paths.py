@@ -53,6 +53,11 @@ class DataPaths:
         return self.data / "answer.json"
 
     @property
+    def owner_id(self) -> Path:
+        """A random id, by which this directory's own is known on an attached cluster."""
+        return self.data / "owner-id"
+
+    @property
     def found_releases(self) -> Path:
         """What the sources of builds have offered, and the checksums of what was fetched of it."""
         return self.data / "releases.json"

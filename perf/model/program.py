@@ -65,6 +65,12 @@ class Program:
         return (*self.run, *(self.open if is_open else self.closed))
 
     @property
+    def asks_password(self) -> bool:
+        """Return whether any of its commands is given the file of the password."""
+        commands = (*self.prepare, self.run, self.closed, self.open)
+        return any("{password_file}" in argument for command in commands for argument in command)
+
+    @property
     def parts(self) -> tuple[str, ...]:
         """What must be there on a client host: each program once, then what else it is made of."""
         programs = (command[0] for command in (self.run, *self.prepare))

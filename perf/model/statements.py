@@ -24,9 +24,11 @@ Choice: TypeAlias = Annotated[str, MaxLen(1000)] | bool | Whole | Finite
 Of: TypeAlias = Literal["row", "operation"]
 Distribution: TypeAlias = Literal["uniform", "zipfian"]
 
-# What is quoted holds no parameter: text in single quotes, names in double ones, and two dashes or
-# slashes begin a comment.
-_CQL_QUOTED = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|(?:--|//)[^\n]*|/\*.*?\*/", re.DOTALL)
+# What is quoted holds no parameter: text in single quotes or two dollars, names in double quotes, and
+# two dashes or slashes begin a comment.
+_CQL_QUOTED = re.compile(
+    r"'(?:[^']|'')*'|\$\$.*?\$\$|\"(?P<name>(?:[^\"]|\"\")*)\"|(?:--|//)[^\n]*|/\*.*?\*/", re.DOTALL
+)
 _CQL_PARAMETER = re.compile(r"(?<![:\w]):([A-Za-z]\w*)")
 _COMMAND_PARAMETER = re.compile(r'"(?::([A-Za-z]\w*)|(?:[^"\\]|\\.)*)"(?!\s*:)')
 # The same of CrateDB's SQL, which also has casts (`::`), and texts with escapes (E'…') and in dollars
@@ -216,8 +218,13 @@ class Statements:
 
 
 def strip_cql(text: str) -> str:
-    """Return CQL without its comments, texts and quoted names."""
-    return _CQL_QUOTED.sub(" ", text)
+    """Return CQL without its comments and texts; of a quoted name its letters and digits stay."""
+
+    def replace(token: re.Match[str]) -> str:
+        name = token["name"] or ""
+        return f" {re.sub(r'[^A-Za-z0-9]', '_', name)} "
+
+    return _CQL_QUOTED.sub(replace, text)
 
 
 def to_positional(text: str) -> tuple[str, tuple[str, ...]]:

@@ -277,7 +277,8 @@ class RunsParts(Protocol):
 class Attaches(Protocol):
     """A system that can be measured on a cluster which somebody else runs, in a place of its own there.
 
-    `owner` is who measures; a place bears it, and nobody else drops it.
+    `owner` is who measures: an id, and after it words for people. A place bears it, and who has
+    another id does not drop it.
     """
 
     def make_place(self, target: Target, owner: str) -> None:

@@ -3,7 +3,9 @@
 What is made there is one place for the trial's tables, which bears whose it is.
 """
 
+import secrets
 import socket
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,8 +31,17 @@ def make_servers(system: System, cluster: Cluster, paths: DataPaths, progress: P
     if not isinstance(system, Attaches):
         why = f"testbed {cluster.testbed.name}: {system.name} cannot be attached; remove attached"
         raise ConfigError([why])
-    owner = f"{socket.gethostname()}:{paths.data.resolve()}"  # one job at a time measures into it
-    return AttachedServers(system, cluster, progress, system, owner)
+    return AttachedServers(system, cluster, progress, system, name_owner(paths))
+
+
+def name_owner(paths: DataPaths) -> str:
+    """Return who measures: the id of the data directory, into which one job measures at a time.
+
+    It is made by the first who asks. Host and path are for people: containers share both.
+    """
+    with suppress(FileExistsError), paths.owner_id.open("x") as file:
+        file.write(secrets.token_hex(8))
+    return f"{paths.owner_id.read_text().strip()} on {socket.gethostname()}:{paths.data.resolve()}"
 
 
 def ask_version(system: System, cluster: Cluster) -> str:
@@ -88,22 +99,24 @@ class AttachedServers(Servers):
             why = f"it runs {found} now, but {wanted} was to be measured; start the night anew"
             raise StepFailed("version", self.cluster.testbed.name, why)
 
-    def settle(self) -> None:
-        """Wait until background work is idle, where the servers may be asked for it."""
-        if not isinstance(self.system, Settles):
-            return
-        try:
-            self.system.settle(self.cluster)
-        except NotReady as why:
-            if why.step != "settle":
-                self.progress.report(f"settle: not waited for: {why.sentence}")
-                return
-        super().settle()
+    def settle(self) -> tuple[Reason, ...]:
+        """Wait until background work is idle; where the servers cannot be asked, say so."""
+        if isinstance(self.system, Settles):
+            try:
+                self.system.settle(self.cluster)
+            except NotReady as why:
+                if why.step != "settle":
+                    text = (
+                        f"whether background work was idle before the load is unknown: {why.sentence}"
+                    )
+                    return (Reason(kind="settle-unknown", text=text),)
+        return super().settle()
 
     def find_change(self) -> tuple[Reason, ...]:
         """Ask after the load whether the servers run what they ran before; a reason if not."""
+        limit_s = self.cluster.testbed.limits.connect_s
         try:
-            self.verify_version()
+            self._poll(lambda _: self.verify_version(), "see whether the cluster is as before", limit_s)
         except StepFailed as failure:
             text = f"after the load the cluster is not what it was: {failure.sentence}"
             return (Reason(kind="cluster-changed", text=text),)

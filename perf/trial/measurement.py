@@ -37,7 +37,13 @@ from perf.trial.profiling import Profiler
 from perf.trial.servers import Servers
 from perf.trial.spent import MEASURED, Spent
 from perf.trial.telemetry import MISSING, Snapshot, Window, open_snapshots
-from perf.trial.validity import find_faults, find_lost_time, find_remarks, judge_step
+from perf.trial.validity import (
+    find_faults,
+    find_lost_time,
+    find_remarks,
+    find_unsteady_reports,
+    judge_step,
+)
 from perf.workloads.loading import devops_stored, row_bytes, writes_only
 from perf.workloads.stages import (
     Stage,
@@ -111,7 +117,7 @@ def measure(
         offer.prepare_program()
         servers.watch()
     spent.enter("settle")
-    servers.settle()
+    yield LoadFindings(remarks=servers.settle())
     spent.enter("warm-up")
     with open_snapshots(servers.system, cluster) as (look, unconnected):
         if unconnected:
@@ -146,6 +152,7 @@ def judge(findings: LoadFindings, deployment: Deployment) -> tuple[Reason, ...]:
     return (
         *findings.faults,
         *find_faults(plain, findings.outcome, findings.windows, validity),
+        *find_unsteady_reports(plain, findings.outcome, validity),
         *find_lost_time(plain, findings.outcome, workload.operation_timeout_s),
         *unanswered,
     )

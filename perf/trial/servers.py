@@ -175,13 +175,14 @@ class Servers:
                 facts += prove_pinning(node.remote, node.name, pid, node.cores, node.numa_node)
         return tuple(facts)
 
-    def settle(self) -> None:
-        """Wait until background work is idle, where the system can tell."""
+    def settle(self) -> tuple[Reason, ...]:
+        """Wait until background work is idle, where the system can tell; return what is unknown."""
         if isinstance(self.system, Settles):
             limit_s = self.cluster.testbed.limits.settle_s
             what = "settle: wait until compaction is idle"
             # A node that died is idle for ever, and answers nobody.
             self._poll(self.system.settle, what, limit_s, before=self.watch)
+        return ()
 
     def facts(self) -> tuple[Fact, ...]:
         """Return the facts that only the system knows of its nodes, where it reports any."""

@@ -13,7 +13,7 @@ from statistics import median
 from perf.load.results.outcome import LoadOutcome
 from perf.load.results.phases import PhaseFigures, add_up, collect_phases
 from perf.model.design import OpenLoop, Validity
-from perf.model.metrics import RESPONSE_TIME, SEND_LATENESS
+from perf.model.metrics import RESPONSE_TIME, SEND_LATENESS, SERVICE_TIME
 from perf.model.records import Answer
 from perf.model.results import (
     ATTEMPTED,
@@ -253,6 +253,13 @@ def _shortfall(figures: PhaseFigures, limits: Validity) -> Iterator[Reason]:
     intended, sent = figures.count(ATTEMPTED), figures.count(SENT_IN_WINDOW)
     if not figures.is_open or sent >= limits.min_achieved_share * intended:
         return
+    what = f"{_where(figures)}: {sent} of {intended} operations were sent in time"
+    limit = f"the limit is {percent(limits.min_achieved_share)}"
+    if HELD not in figures.totals():
+        # A program of the user's own: of its slots nothing is known.
+        text = f"{what} ({percent(sent / intended)}), by its own report; {limit}"
+        yield Reason(kind="load-not-offered", text=text)
+        return
     held = figures.count(HELD)
     use = max(figures.engines(), key=lambda one: one.cpu_share, default=None)
     cpu = f"; the busiest engine used {use.cpu_share:.2f} of a core" if use else ""
@@ -262,8 +269,7 @@ def _shortfall(figures: PhaseFigures, limits: Validity) -> Iterator[Reason]:
         else "the client fell behind"
     )
     text = (
-        f"{_where(figures)}: {sent} of {intended} operations were sent in time "
-        f"({percent(sent / intended)}); the limit is {percent(limits.min_achieved_share)}; {who}: "
+        f"{what} ({percent(sent / intended)}); {limit}; {who}: "
         f"{held} operations ({percent(held / intended)}) waited for one of the client's slots{cpu}"
     )
     yield Reason(kind="load-not-offered", text=text)
@@ -339,6 +345,30 @@ def _unsteadiness(figures: PhaseFigures, limits: Validity) -> Iterator[Reason]:
             f"the limit is {limits.max_iteration_spread:g} of their median, {median(values):.4g} {unit}"
         )
         yield Reason(kind="not-steady", text=text)
+
+
+def find_unsteady_reports(
+    stages: Sequence[Stage], outcome: LoadOutcome, limits: Validity
+) -> Iterator[Reason]:
+    """Find iterations whose mean times disagree by a program's own report, in open loops."""
+    open_loops = {stage.phase for stage in stages if isinstance(stage.load, OpenLoop)}
+    values: dict[tuple[str, str, str], list[float]] = {}
+    for one in outcome.reported:
+        is_time = one.metric in {RESPONSE_TIME.name, SERVICE_TIME.name} and one.statistic == "mean"
+        if is_time and one.phase in open_loops:
+            values.setdefault((one.phase, one.operation, one.metric), []).append(one.value)
+    worst = find_worst(
+        Measured(
+            "not-steady",
+            (max(each) - min(each)) / (median(each) or inf),
+            limits.max_iteration_spread,
+            f"{phase}, {operation}: mean {metric.replace('_', ' ')} of the iterations is "
+            f"{', '.join(f'{value:.4g}' for value in each)} ms; the limit is "
+            f"{limits.max_iteration_spread:g} of their median apart",
+        )
+        for (phase, operation, metric), each in values.items()
+    )
+    yield from worst
 
 
 def _nothing_completed(figures: PhaseFigures, outcome: LoadOutcome) -> Reason:

@@ -15,9 +15,14 @@ from perf.systems.contract import Attaches
 
 _FOLLOW_UPS = ("compare_minutes", "remeasure_minutes", "bisect", "explain_minutes", "hint_minutes")
 _OWN = "knickpoint"
-# A name of another keyspace before a table, or what is about more than tables.
-_FOREIGN = re.compile(r"(?P<before>\w+)?\s*\.\s*[A-Za-z_]")
-_BEYOND = re.compile(r"\b(KEYSPACES?|SCHEMA|ROLES?|USERS?|GRANT|REVOKE|USE)\b", re.IGNORECASE)
+# Of any two names with a dot between, the first is taken for a keyspace; 1.5 is a number.
+_DOTTED = re.compile(r"(?P<before>\w*)\s*\.\s*(?P<after>\w*)")
+# What is about tables and what belongs to them: no other statement begins so.
+_WITHIN = re.compile(
+    r"\s*(SELECT|INSERT|UPDATE|DELETE|BEGIN|TRUNCATE"
+    r"|(CREATE|ALTER|DROP)\s+(TABLE|COLUMNFAMILY|TYPE|INDEX|CUSTOM\s+INDEX|MATERIALIZED\s+VIEW))\b",
+    re.IGNORECASE,
+)
 
 
 def check_attached(
@@ -77,13 +82,19 @@ def _check_workload(at: Place, workload: Workload) -> Iterator[str]:
         return
     for steps, text in records.texts.items():
         bare = strip_cql(text)
-        others = [found for found in _FOREIGN.finditer(bare) if found["before"] != _OWN]
-        if others or _BEYOND.search(bare):
-            where = ".".join(map(str, steps))
+        where = f"whose records.{'.'.join(map(str, steps))}"
+        if not _WITHIN.match(bare):
             yield (at / "workload").say(
-                f"whose records.{where} names a keyspace or a role; on an attached cluster statements "
-                "stay in the trial's own keyspace: name tables without one"
+                f"{where} is about more than tables; on an attached cluster statements are those of "
+                "tables, types, indexes and views, and of their rows"
             )
+        for found in _DOTTED.finditer(bare):
+            before, after = found["before"], found["after"]
+            if before.lower() != _OWN and not (before + after).isdigit():
+                yield (at / "workload").say(
+                    f"{where} names {before}.{after}; on an attached cluster statements stay in the "
+                    "trial's own keyspace: name tables without one"
+                )
 
 
 def _can_attach(name: str) -> bool:

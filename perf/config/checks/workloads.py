@@ -148,6 +148,12 @@ def _check_program(at: Place, workload: Workload) -> Iterator[str]:
     yield from _check_placeholders(here / "closed", program.closed, OF_A_LOAD)
     yield from _check_placeholders(here / "open", program.open, OF_AN_OPEN_LOOP)
     yield from _check_given(here, workload, program)
+    for name in program.parts:
+        if "/" in name and not name.startswith("/"):
+            yield here.problem(
+                f"{name} is a path from nowhere: it is started in a directory of its own; name a "
+                "program in PATH, or write its whole path"
+            )
 
 
 def _check_given(at: Place, workload: Workload, program: Program) -> Iterator[str]:
@@ -275,7 +281,7 @@ def _check_command(at: Place, text: str) -> Iterator[str]:
 
 
 def _check_sql(at: Place, text: str) -> Iterator[str]:
-    """Insist on a single statement, of a kind that stays within the trial's own tables."""
+    """Insist on a single statement, of a kind that reads or writes tables and does nothing else."""
     bare = strip_quoted(text)
     words = re.findall(r"\w+", bare)[:2]
     begins = {" ".join(words[:count]).upper() for count in (1, 2)}

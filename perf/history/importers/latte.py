@@ -130,7 +130,9 @@ def _samples(report: _Report, distributions: Mapping[str, _Times], times: str) -
 
 def _count(result: _Result) -> Iterator[Done]:
     if result.cycle_count is not None:
-        yield Done(_CYCLE, result.cycle_count, result.error_count)
+        # Its cycles are all of them, those that failed as well.
+        failed = result.error_count
+        yield Done(_CYCLE, max(0, result.cycle_count - (failed or 0)), failed)
 
 
 def _single(by_function: Mapping[str, _Times]) -> Mapping[str, _Times]:

@@ -39,7 +39,11 @@ _TIME = re.compile(
 _WORDS = {"Average": "mean", "Min": "min", "Max": "max"}
 _OVERALL, _THROUGHPUT, _OPERATIONS = "OVERALL", "Throughput(ops/sec)", "Operations"
 _FLAGS = ("-threads", "-target", "-db")
-_INTENDED, _FAILED = "Intended-", "-FAILED"
+_INTENDED, _BOTH = "Intended-", "read-modify-write"
+# FAILED is all of them; with reportlatencyforeacherror each kind is a group.
+_FAILURE = re.compile(
+    r"-(FAILED|ERROR|NOT_FOUND|NOT_IMPLEMENTED|UNEXPECTED_STATE|BAD_REQUEST|FORBIDDEN|SERVICE_UNAVAILABLE)$"
+)
 _NO_OPERATION = re.compile(r".*CLEANUP$|TOTAL_GC|.*-FAILED$|Bucket|Raw")
 """Groups that are no work of the database that succeeded, or known better from another group."""
 
@@ -103,19 +107,26 @@ def _scan(file: File) -> _Text:
 
 
 def _count(file: File, text: _Text) -> Iterator[Done]:
-    """Count each operation once; the same ones may be in several groups."""
+    """Count each operation once; the same ones may be in several groups, by their intended start too.
+
+    What a read-modify-write reads and updates is counted as reads and updates by YCSB, too.
+    """
     completed: dict[str, int] = {}
-    failed: dict[str, int] = {}
+    failed: dict[str, dict[str, int]] = defaultdict(dict)
     for group, values in text.values.items():
-        name = group.removeprefix("Hdr").removeprefix(_INTENDED)
-        has_failed = name.endswith(_FAILED)
-        if _OPERATIONS not in values or (_NO_OPERATION.match(group) and not has_failed):
+        if _OPERATIONS not in values or re.match(r".*CLEANUP|TOTAL_GC|Bucket|Raw", group):
             continue
-        counts, operation = (failed if has_failed else completed), name.removesuffix(_FAILED).lower()
-        number = file.number(*values[_OPERATIONS]) or 0.0
-        counts[operation] = max(counts.get(operation, 0), int(number))
+        name = group.removeprefix("Hdr").removeprefix(_INTENDED)
+        number = int(file.number(*values[_OPERATIONS]) or 0.0)
+        if ending := _FAILURE.search(name):
+            failed[name[: ending.start()].lower()][ending[0]] = number
+        else:
+            completed[name.lower()] = max(completed.get(name.lower(), 0), number)
+    both = completed.get(_BOTH, 0)
     for operation in dict.fromkeys((*completed, *failed)):
-        yield Done(operation, completed.get(operation, 0), failed.get(operation, 0))
+        within = both if operation in {"read", "update"} else 0
+        count = max(0, completed.get(operation, 0) - within)
+        yield Done(operation, count, sum(failed[operation].values()))
 
 
 def _samples(file: File, text: _Text) -> Iterator[Sample]:

@@ -63,10 +63,10 @@ CREATE TABLE IF NOT EXISTS {_TABLE} (
 )"""
 
 
-def create_keyspace(target: Target) -> str:
-    """Return the statement that creates the keyspace of all tables, unless it exists."""
+def create_keyspace(target: Target, unless: str = "IF NOT EXISTS ") -> str:
+    """Return the statement that creates the keyspace of all tables, by default unless it exists."""
     return (
-        f"CREATE KEYSPACE IF NOT EXISTS {KEYSPACE} WITH replication = {{'class': "
+        f"CREATE KEYSPACE {unless}{KEYSPACE} WITH replication = {{'class': "
         f"'{replication_class(target.layout)}', 'replication_factor': {target.replication_factor}}}"
     )
 

@@ -1,13 +1,11 @@
 """The place of a trial on a cluster that somebody else runs: one keyspace, which bears whose it is.
 
 Whose it is stands in the comment of a table, so that mark and table come in one step. A process that is
-killed between keyspace and mark leaves an empty keyspace that nobody dares to drop: a person must.
+killed between keyspace and mark leaves an empty keyspace that nobody dares to drop: a person must. If
+the mark is refused, the keyspace is dropped again.
 """
 
 from typing import Any
-
-from cassandra import DriverException
-from cassandra.cluster import NoHostAvailable
 
 from perf.model.errors import KnickpointError, StepFailed
 from perf.model.shown import printable
@@ -35,13 +33,15 @@ class CqlPlace:
             if session.execute(_KEYSPACES, (KEYSPACE,)).one():
                 _refuse_others(_read_mark(session), target, owner)
                 session.execute(f"DROP KEYSPACE {KEYSPACE}", timeout=SLOW_S)
-            create = create_keyspace(target).replace("IF NOT EXISTS ", "")
-            session.execute(create, timeout=SLOW_S)
+            # It fails if somebody else made one meanwhile, so what is made is ours.
+            session.execute(create_keyspace(target, unless=""), timeout=SLOW_S)
             comment = f"{_BEGIN}{owner}".replace("'", "''")
-            session.execute(
-                f"CREATE TABLE {KEYSPACE}.{_MARK} (id int PRIMARY KEY) WITH comment = '{comment}'",
-                timeout=SLOW_S,
-            )
+            mark = f"CREATE TABLE {KEYSPACE}.{_MARK} (id int PRIMARY KEY) WITH comment = '{comment}'"
+            try:
+                session.execute(mark, timeout=SLOW_S)
+            except BaseException:
+                session.execute(f"DROP KEYSPACE {KEYSPACE}", timeout=SLOW_S)
+                raise
 
         _ask(target, make)
 
@@ -54,7 +54,7 @@ class CqlPlace:
         """
 
         def drop(session: Any) -> None:  # noqa: ANN401  the driver is untyped
-            if _read_mark(session) == f"{_BEGIN}{owner}":
+            if _is_of(_read_mark(session), owner):
                 session.execute(f"DROP KEYSPACE {KEYSPACE}", timeout=SLOW_S)
 
         _ask(target, drop)
@@ -66,7 +66,7 @@ def _ask(target: Target, do: Any) -> None:  # noqa: ANN401  takes a session of t
             do(session)
     except KnickpointError:
         raise
-    except (DriverException, NoHostAvailable, OSError) as error:
+    except Exception as error:  # a driver may raise anything
         why = f"keyspace {KEYSPACE}: {type(error).__name__}: {printable(str(error), 400)}"
         raise StepFailed("attach", target.addresses[0], why) from error
 
@@ -76,8 +76,14 @@ def _read_mark(session: Any) -> str:  # noqa: ANN401  the driver is untyped
     return mark[0] if mark else ""
 
 
+def _is_of(mark: str, owner: str) -> bool:
+    """Return whether a mark is an owner's: by its first word, which is an id of its own."""
+    words = mark.removeprefix(_BEGIN).split()
+    return mark.startswith(_BEGIN) and words[:1] == owner.split()[:1]
+
+
 def _refuse_others(mark: str, target: Target, owner: str) -> None:
-    if mark == f"{_BEGIN}{owner}":
+    if _is_of(mark, owner):
         return
     whose = f"it is {printable(mark)}" if mark.startswith(_BEGIN) else "it bears no mark"
     why = (

@@ -76,7 +76,11 @@ def program(notes: Path) -> Program:
 @pytest.fixture
 def run(tmp_path: Path) -> Run:
     def run(
-        program: Program, load: Load = CLOSED, access: Access | None = None, **limits: float
+        program: Program,
+        load: Load = CLOSED,
+        access: Access | None = None,
+        name: str = "trial",
+        **limits: float,
     ) -> Trial:
         catalog = load_catalog(CONFIGS)
         suite = catalog.suites["fake-night"]
@@ -95,12 +99,12 @@ def run(tmp_path: Path) -> Run:
         testbed = replace(
             deployment.testbed,
             limits=replace(deployment.testbed.limits, connect_s=5.0, stop_s=2.0),
-            validity=replace(deployment.testbed.validity, max_iteration_spread=9.0, **limits),
+            validity=replace(deployment.testbed.validity, **{"max_iteration_spread": 9.0, **limits}),
         )
         config = replace(deployment.config, access=access)
         deployment = replace(deployment, workload=workload, testbed=testbed, config=config)
         order = Order(
-            trial=TrialId("trial"),
+            trial=TrialId(name),
             night="night",
             purpose=Purpose.SCHEDULED,
             deployment=deployment,
@@ -176,12 +180,14 @@ def test_operations_that_failed_are_those_that_it_told(run: Run, program: Progra
         ("import sys; sys.exit('no such table')", "no such table"),
         ("print('hello')", "no line [OVERALL]"),
         ("print('[OVERALL], Throughput(ops/sec), 7')", "how many operations"),
+        ("import os; os._exit(0)", "ended after"),
     ],
 )
 def test_a_program_without_figures_is_a_failed_trial(
     run: Run, program: Program, script: str, said: str
 ) -> None:
-    trial = run(replace(program, files={"generator.py": script}))
+    late = f"import time; time.sleep(0.3); {script}" if "print" in script else script
+    trial = run(replace(program, files={"generator.py": late}))
     (reason,) = trial.reasons
     assert (trial.status, reason.kind) == (TrialStatus.FAILED, "program-failed")
     assert said in reason.text + trial.log_tail
@@ -205,7 +211,7 @@ def test_a_program_that_does_not_end_is_ended(run: Run, program: Program, notes:
 
 @pytest.mark.slow
 def test_a_histogram_log_is_kept_as_that(run: Run, program: Program, tmp_path: Path) -> None:
-    script = f"import shutil, sys; shutil.copy({str(STRESS_LOG)!r}, sys.argv[5])"
+    script = f"import shutil, sys, time; time.sleep(0.3); shutil.copy({str(STRESS_LOG)!r}, sys.argv[5])"
     command = (*program.run, "{output}")
     hdr = replace(program, run=command, files={"generator.py": script}, figures="hdr")
     hdr = replace(
@@ -220,6 +226,38 @@ def test_a_histogram_log_is_kept_as_that(run: Run, program: Program, tmp_path: P
     }
     assert ("write", "p99") in values(trial, "response_time")
     assert [one.kind for one in trial.remarks if one.kind.endswith("-unknown")] == ["errors-unknown"]
+
+
+@pytest.mark.slow
+def test_what_it_started_is_ended_whatever_its_environment(
+    run: Run, program: Program, notes: Path
+) -> None:
+    child = (
+        "import subprocess\n"
+        "command = [sys.executable, '-c', 'import time; time.sleep(600)', notes]\n"
+        "subprocess.Popen(command, env={}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)\n"
+    )
+    trial = run(replace(program, files={"generator.py": GENERATOR + child}))
+    assert trial.status is TrialStatus.COMPLETED, trial.reasons
+    assert not is_running(str(notes))
+
+
+@pytest.mark.slow
+def test_what_was_prepared_is_there_in_each_run(run: Run, program: Program) -> None:
+    made = replace(program, prepare=(("sh", "-c", "echo 1 >made"),))
+    trial = run(replace(made, files={"generator.py": GENERATOR + 'open("made").read()\n'}))
+    assert trial.status is TrialStatus.COMPLETED, trial.reasons
+
+
+@pytest.mark.slow
+def test_iterations_that_disagree_by_its_report_make_the_trial_invalid(
+    run: Run, program: Program
+) -> None:
+    times = GENERATOR + 'print(f"[READ], AverageLatency(us), {1000 * (number + 1)}")\n'
+    trial = run(replace(program, files={"generator.py": times}), OPEN, max_iteration_spread=0.5)
+    (reason,) = trial.reasons
+    assert (trial.status, reason.kind) == (TrialStatus.INVALID, "not-steady")
+    assert "2, 4 ms" in reason.text
 
 
 @pytest.mark.slow
@@ -240,6 +278,10 @@ def test_a_password_is_in_a_file_while_it_runs(run: Run, program: Program, tmp_p
     assert trial.status is TrialStatus.COMPLETED, trial.reasons
     assert told.read_text().split() == ["hidden", oct(stat.S_IFREG | 0o600), "somebody"]
     assert not list(tmp_path.rglob("password"))
+    # Who does not ask for it does not get it.
+    looking = GENERATOR + "import os\nassert not os.path.exists('password')\n"
+    silent = run(replace(program, files={"generator.py": looking}), access=access, name="silent")
+    assert silent.status is TrialStatus.COMPLETED, silent.reasons
     assert "hidden" not in (DataPaths(tmp_path).trials / "trial" / "trial.json").read_text()
 
 

@@ -38,11 +38,12 @@ def test_the_example_is_right(tmp_path: Path) -> None:
         ('"{in_flight}"', '"16"', "program.run does not give the program its {in_flight}"),
         ('open: [--rate, "{rate}"]', "open: []", "program.open does not give the program its {rate}"),
         (
-            '"{address}"',
+            '"{address}:{port}"',
             '"{adress}"',
             "has {adress}, which stands for nothing here; did you mean address",
         ),
-        ('"{address}"', '"{rate}"', "has {rate}, which stands for nothing here"),
+        ('"{address}:{port}"', '"{rate}"', "has {rate}, which stands for nothing here"),
+        ("run: [latte,", "run: [tools/latte,", "tools/latte is a path from nowhere"),
         ("warmup_cap_s: 2", "warmup_cap_s: 9", "warmup_cap_s is 9, but nobody sees"),
         ("{kind: open,", "{kind: open, arrivals: poisson,", 'load.arrivals is "poisson"'),
         (

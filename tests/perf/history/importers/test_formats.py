@@ -247,3 +247,35 @@ def test_two_runs_in_a_file_are_refused() -> None:
     assert "one file holds one run" in refuse("ycsb", text * 2)[0]
     text = "Run complete after 1 queries with 1 workers (Overall query rate 1.0 queries/sec):\n"
     assert "split the file" in refuse("tsbs", text * 2)[0]
+
+
+@pytest.mark.parametrize(
+    ("printed", "counts"),
+    [
+        # Of workload F: what a read-modify-write reads and updates is counted there, too.
+        (
+            (
+                "[READ], Operations, 1000\n[UPDATE], Operations, 400\n"
+                "[READ-MODIFY-WRITE], Operations, 400\n[Intended-READ], Operations, 1000\n"
+            ),
+            {"read": (600, 0), "update": (0, 0), "read-modify-write": (400, 0)},
+        ),
+        (
+            (
+                "[READ], Operations, 90\n[READ-ERROR], Operations, 7\n[READ-NOT_FOUND], Operations, 3\n"
+                "[CLEANUP], Operations, 4\n[INSERT-FAILED], Operations, 2\n"
+            ),
+            {"read": (90, 10), "insert": (0, 2)},
+        ),
+    ],
+)
+def test_ycsb_counts_each_operation_once(printed: str, counts: dict[str, tuple[int, int]]) -> None:
+    text = f"[OVERALL], Throughput(ops/sec), 7\n{printed}"
+    (run,) = FORMATS["ycsb"].read(File(name="printed", text=text))
+    assert {one.operation: (one.completed, one.failed) for one in run.done} == counts
+
+
+def test_of_lattes_cycles_those_that_failed_are_not_completed() -> None:
+    text = (IMPORTS / "latte.json").read_text().replace('"error_count": 0', '"error_count": 12')
+    (run,) = FORMATS["latte"].read(File(name="report", text=text))
+    assert [(one.completed, one.failed) for one in run.done] == [(300_000 - 12, 12)]
