@@ -157,7 +157,7 @@ def test_a_completed_trial_goes_in_order_and_is_a_sealed_bundle_with_true_counts
         *(f"{verb} {node}" for verb in ("wipe", "install", "configure", "start") for node in each),
         "serves",
         "serves",  # asked again after the load
-        *(f"{verb} {node}" for verb in ("stop", "wipe") for node in each),
+        *(f"{verb} {node}" for verb in ("kill", "wipe") for node in each),
     ]
     kept, intervals = bundle.read(paths.trials / trial.id)
     assert kept == trial
