@@ -285,7 +285,7 @@ class ComparisonRun:
             HostUnfit: the hosts cannot carry any trial.
 
         """
-        order = _ORDERS[random.Random(f"{self.plan.seed}.{block}").randrange(len(_ORDERS))]  # noqa: S311  an order, no secret
+        order = self._order(block)
         missing = _PAIRS
         if block == 1 and self.opening:
             sides = tuple(one.side for one in self.opening)
@@ -308,6 +308,16 @@ class ComparisonRun:
                 yield Taken(block=block, pair=pair, side=side, trial=trial)
                 if trial.status is not TrialStatus.COMPLETED:
                     break  # the pair is lost, whatever the other side comes to
+
+    def _order(self, block: int) -> Sequence[SideName]:
+        """Draw the order of a block. Of kept data, the first trial is of the release that can make it.
+
+        The later one reads what the earlier one made, but not the other way round.
+        """
+        if block == 1 and self.pairing.baseline.deployment.workload.dataset:
+            places = [self.artifacts[name].release.ordinal for name in SIDES]
+            return _ORDERS[places[0] > places[1]]
+        return _ORDERS[random.Random(f"{self.plan.seed}.{block}").randrange(len(_ORDERS))]  # noqa: S311  an order, no secret
 
     def _name(self, side: SideName, block: int, letter: str) -> TrialId:
         return TrialId(f"{self.plan.id}.{block:02d}{letter}.{side}.{self.pairing.side(side).version}")

@@ -467,6 +467,8 @@ class Workload:
     """Whether what is stored is to be more than the servers' memory; a trial says if it is not."""
     preload_in_flight: InFlight
     """Operations in flight while the preload is stored."""
+    dataset: Literal["kept"] | None = None
+    """Whether trials start from files kept on the servers' disks; absent: each stores its own rows."""
     engine: EngineName | None = None
     """Which program offers this load, whatever the testbed says; absent: that of the testbed."""
     program: Program | None = None

@@ -312,6 +312,19 @@ class Settles(Protocol):
 
 
 @runtime_checkable
+class KeepsData(Protocol):
+    """A system whose stopped nodes leave all that they stored in files, from which others can start.
+
+    A later release of the line can read them; the process ends only once all of it is in them.
+    """
+
+    kept_dirs: ClassVar[tuple[str, ...]]
+    """The directories of a node, below its own, that hold it."""
+    unchanging: ClassVar[tuple[str, ...]]
+    """Patterns of names of files that are never changed once written, but removed: links will do."""
+
+
+@runtime_checkable
 class KnowsVersion(Protocol):
     """A system that can ask its nodes which release they really run."""
 

@@ -5,6 +5,7 @@ trouble becomes the trial's status and reason; a defect of ours escapes and is s
 """
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from importlib.metadata import version
@@ -41,6 +42,7 @@ from perf.systems.contract import Cluster, System, name_profile
 from perf.trial import placement
 from perf.trial.attached import make_servers
 from perf.trial.data_size import find_fitting_data
+from perf.trial.kept_data import KeptData
 from perf.trial.measurement import (
     LoadFindings,
     diagnose,
@@ -136,7 +138,7 @@ def run_trial(order: Order, system: System, paths: DataPaths, progress: Progress
             (node.remote.name for node in cluster.nodes),
         )
         servers.wipe()
-        fresh = freshen_disks(cluster, progress)
+        fresh = KeptData(servers, deployment).provide(spent) + freshen_disks(cluster, progress)
         _do_canaries(cluster, CANARY_PHASES[0], draft)
         spent.enter("install")
         servers.install()
@@ -162,7 +164,7 @@ def run_trial(order: Order, system: System, paths: DataPaths, progress: Progress
     except StepFailed as failure:
         draft.record(TrialStatus.FAILED, f"{failure.step}-failed", _report(failure), failure.log_tail)
     finally:
-        _clean_up(servers, staged, draft)
+        _clean_up(servers, KeptData(servers, deployment), staged, draft)
     trial = _trial(order, draft, started_at)
     trial = drop_faulty(replace(trial, samples=(*trial.samples, *profiler.costs(trial.samples))))
     bundle.seal(staged, trial, draft.findings.outcome.intervals)
@@ -236,11 +238,13 @@ def _do_canaries(cluster: Cluster, phase: str, draft: Draft) -> None:
             draft.remarks.append(Reason(kind="canary-missing", text=text))
 
 
-def _clean_up(servers: Servers, staged: Path, draft: Draft) -> None:
+def _clean_up(servers: Servers, data: KeptData, staged: Path, draft: Draft) -> None:
     """Leave the hosts as they were; a clean-up that fails is one more reason, and costs no bundle."""
     draft.spent.enter("finish")
     if draft.status is not TrialStatus.COMPLETED:
         draft.reasons += find_full_disks(servers.cluster)
+    with suppress(StepFailed):  # of a host out of reach: what is wrong is found by the next trial, too
+        draft.remarks += data.doubt(draft.reasons)
     undone = servers.clean_up(staged)
     for text in undone:
         draft.record(TrialStatus.FAILED, "clean-up-failed", text)

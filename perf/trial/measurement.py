@@ -4,11 +4,10 @@ What was found is kept as it comes, so that a trial that ends early still says w
 """
 
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from itertools import pairwise
-from typing import Any, Self
+from typing import Self
 
 from perf.hosts.testbed import price_per_hour_usd
 from perf.load.engines import Edge
@@ -28,14 +27,13 @@ from perf.model.design import (
     Workload,
 )
 from perf.model.errors import KnickpointError, StepFailed
-from perf.model.records import Devops, Operation, OperationName, Records, Stored
-from perf.model.results import LoadStep, Reason, Release, Sample
-from perf.systems.contract import System, Target, open_session
-from perf.systems.sessions import Session
+from perf.model.records import Devops, Operation, OperationName
+from perf.model.results import LoadStep, Reason, Sample
 from perf.trial.diagnostics import Diagnostics, summarize_windows
 from perf.trial.profiling import Profiler
 from perf.trial.servers import Servers
 from perf.trial.spent import MEASURED, Spent
+from perf.trial.storing import compare_stored, connect, make_offer, store
 from perf.trial.telemetry import MISSING, Snapshot, Window, open_snapshots
 from perf.trial.validity import (
     find_faults,
@@ -86,6 +84,7 @@ def measure(
 
     What was seen of a part that fails is yielded before its failure is raised. The
     profiler runs within the looks at the servers. `spent` is kept: load, settle, warm-up, measured.
+    The rows of a data set that is kept lie there already: `kept_data`.
 
     Raises:
         StepFailed: a step of it failed.
@@ -97,20 +96,8 @@ def measure(
     spent.enter("load")
     yield LoadFindings(planned=planned)
     profiler.prepare()
-    target = servers.system.target(
-        cluster, consistency=workload.consistency, timeout_s=workload.operation_timeout_s
-    )
-    offer = Offer(deployment=deployment, target=target, clients=cluster.clients, watch=servers.watch)
-    with _connect(servers.system, target, workload.records) as session:
-        session.create_schema(workload.records)
-        _require_answers(workload, session, cluster.release)
-        if rows := offer.preload_rows:
-            expected = Stored(rows=rows, payload_bytes=round(rows * row_bytes(workload)))
-            size = f", {expected.payload_bytes / 1e6:.1f} MB" if expected.payload_bytes else ""
-            report(f"load: {rows} rows{size}")
-            offer.preload()
-            servers.watch()
-            yield LoadFindings(faults=_compare_stored(session, expected))
+    offer = make_offer(servers, deployment)
+    yield LoadFindings(faults=store(servers, offer, is_stored=workload.dataset is not None))
     if workload.program:
         for command in workload.program.prepare:
             report(f"load: {' '.join(command)}")
@@ -183,43 +170,6 @@ def summarize_load(findings: LoadFindings, deployment: Deployment) -> tuple[Samp
     )
 
 
-def _require_answers(workload: Workload, session: Any, release: Release) -> None:  # noqa: ANN401  of the records' data model
-    """Raise StepFailed before anything is loaded if the release cannot be asked what a phase asks."""
-    if isinstance(workload.records, Devops):
-        asked = [one.operation for one in workload.sequence if one.operation is not Operation.LOAD]
-        asked += [operation for operation in workload.offered if operation is not Operation.LOAD]
-        missing = [str(operation) for operation in asked if not session.can_ask(operation)]
-        if missing:
-            why = f"{release.system} {release.version} cannot be asked {', '.join(missing)}"
-            raise StepFailed("load", "the client", why)
-
-
-@contextmanager
-def _connect(system: System, target: Target, records: Records) -> Iterator[Any]:
-    """Connect a client of the data model that records are of.
-
-    A driver's error is a failed step, not a defect.
-    """
-    try:
-        with open_session(system, target, records) as session:
-            yield session
-    except KnickpointError:
-        raise
-    except Exception as error:
-        raise StepFailed("client", target.addresses[0], repr(error)) from error
-
-
-def _compare_stored(session: Session, expected: Stored) -> tuple[Reason, ...]:
-    stored = session.stored()
-    if stored == expected:
-        return ()
-    text = (
-        f"{stored.rows} of {expected.rows} rows and {stored.payload_bytes} of "
-        f"{expected.payload_bytes} bytes were stored after the load phase"
-    )
-    return (Reason(kind="not-loaded", text=text),)
-
-
 @dataclass(frozen=True, slots=True)
 class _MeasuringRun:
     """Offers load and looks at servers and hosts while it does."""
@@ -252,9 +202,9 @@ class _MeasuringRun:
         yield LoadFindings(counted=(stage,), remarks=find_remarks([stage], outcome))
         if phase.operation is Operation.LOAD and isinstance(records := workload.records, Devops):
             # Loaded rows are made visible to queries, and counted.
-            with _connect(self.servers.system, self.offer.target, records) as session:
+            with connect(self.servers.system, self.offer.target, records) as session:
                 session.finish_load()
-                yield LoadFindings(faults=_compare_stored(session, devops_stored(records)))
+                yield LoadFindings(faults=compare_stored(session, devops_stored(records)))
 
     def run_program(self, stages: Sequence[Stage]) -> Iterator[LoadFindings]:
         """Have the workload's own program offer each stage: its warm-up, then its iterations."""

@@ -138,7 +138,7 @@ def _check_memory(remote: Remote, needed_mb: int) -> list[str]:
 
 
 def _check_disk(node: Node, needed_mb: int) -> list[str]:
-    free_mb, place = _read_room(node.remote, node.work_dir)
+    free_mb, place = read_room(node.remote, node.work_dir)
     if free_mb >= needed_mb:
         return []
     where = f"{free_mb} MB free on {place}, {needed_mb} MB needed"
@@ -174,7 +174,7 @@ def find_full_disks(cluster: Cluster) -> tuple[Reason, ...]:
     found: dict[str, Reason] = {}
     for (name, directory), remote in places.items():
         with suppress(StepFailed):  # what is out of reach is reported as that
-            free_mb, place = _read_room(remote, directory)
+            free_mb, place = read_room(remote, directory)
             if free_mb < _ROOM_MB:
                 left = f"{name}: {free_mb} MB are left on {place}"
                 text = f"{left}; make room, or keep the data elsewhere"
@@ -182,7 +182,7 @@ def find_full_disks(cluster: Cluster) -> tuple[Reason, ...]:
     return tuple(found.values())
 
 
-def _read_room(remote: Remote, directory: str) -> tuple[int, str]:
+def read_room(remote: Remote, directory: str) -> tuple[int, str]:
     """Return the free MB of the file system of a directory, and where it is mounted."""
     # The directory may not exist yet: ask for its nearest existing parent.
     script = 'd=$1; while [ ! -e "$d" ]; do d=$(dirname "$d"); done; df -Pk "$d" | tail -n 1'

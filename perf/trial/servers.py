@@ -184,6 +184,20 @@ class Servers:
             self._poll(self.system.settle, what, limit_s, before=self.watch)
         return ()
 
+    def stop(self) -> None:
+        """Ask all servers to end, and wait until they have: what they hold is in their files then."""
+        self.progress.report("stop all servers, once they have written all they hold")
+        for node in self.cluster.nodes:
+            with _step("stop", node):
+                self.system.stop(node, force=False)
+        limit_s = self.cluster.testbed.limits.stop_s
+        self._poll(self._require_ended, "wait until the servers have ended", limit_s)
+
+    def _require_ended(self, cluster: Cluster) -> None:
+        for node in cluster.nodes:
+            if self.system.is_running(node):
+                raise NotReady("stop", node.name, "its server has not ended yet")
+
     def facts(self) -> tuple[Fact, ...]:
         """Return the facts that only the system knows of its nodes, where it reports any."""
         return self.system.facts(self.cluster) if isinstance(self.system, ReportsFacts) else ()

@@ -13,6 +13,7 @@ from perf.model.errors import UsageError
 from perf.model.scaling import scale_down
 from perf.model.statements import Statements
 from perf.systems import registry
+from perf.systems.contract import KeepsData
 
 # How a warm-up ends (see `perf.load.engines`): a second is reported a little after its end, looked for
 # once a second, and all engines are told of a whole second that is far enough ahead for each of them.
@@ -44,6 +45,8 @@ def check_suite(entry: ConfigFile[Suite], entries: Entries) -> Iterator[str]:
             yield from _check_scale(here, suite, workload.value)
             yield from _check_ability(here, experiment, workload.value)
             yield from _check_engine(here, experiment, workload.value, testbed.value)
+            if workload.value.dataset:
+                yield from _check_kept(here, experiment, testbed.value)
             if workload.value.program and topology.value.clients > 1:
                 yield (here / "topology").say(
                     f"which has {topology.value.clients} clients, but a workload's own program runs on "
@@ -120,6 +123,21 @@ def _check_ability(at: Place, experiment: Experiment, workload: Workload) -> Ite
             yield (at / "workload").say(
                 f"whose records are of kind {workload.records.kind}, which {experiment.system} cannot "
                 "be asked; see docs/systems.md for who can"
+            )
+
+
+def _check_kept(at: Place, experiment: Experiment, testbed: Testbed) -> Iterator[str]:
+    """Find a data set that is to be kept where it cannot be."""
+    if testbed.attached:
+        yield (at / "workload").say(
+            f"whose dataset is kept, but testbed {testbed.name} is attached: files of servers that are "
+            "somebody else's are not touched; remove dataset from the workload"
+        )
+    with suppress(UsageError):
+        if not isinstance(registry.load(experiment.system), KeepsData):
+            yield (at / "workload").say(
+                f"whose dataset is kept, which Knickpoint cannot do with the files of "
+                f"{experiment.system}; remove dataset from the workload"
             )
 
 

@@ -35,6 +35,7 @@ from perf.model.statements import (
     Value,
     strip_quoted,
 )
+from perf.workloads.loading import preload_rows
 from perf.workloads.stages import PRELOAD, WARM_UP, ladder_phase, operations_of
 
 _RESERVED = frozenset({WARM_UP, PRELOAD, *CANARY_PHASES})
@@ -61,6 +62,7 @@ def check_workload(entry: ConfigFile[Workload]) -> Iterator[str]:
     for index, phase in enumerate(workload.sequence):
         yield from _check_counted(at / "sequence" / index, phase)
     yield from _check_values(at, workload)
+    yield from _check_dataset(at, workload)
     yield from _check_written(at, workload)
     yield from _check_loaded(at, workload)
     yield from check_floors(at, workload)
@@ -230,6 +232,18 @@ def _check_rows(at: Place, workload: Workload) -> Iterator[str]:
     if isinstance(records, PutGet | Devops) and workload.preload is not None:
         why = "but its records are stored by a phase of its sequence, which is measured; remove it"
         yield (at / "preload").say(why)
+
+
+def _check_dataset(at: Place, workload: Workload) -> Iterator[str]:
+    """Insist on rows that are stored by Knickpoint, where they are to be kept."""
+    if workload.dataset is None:
+        return
+    if workload.program:
+        why = "but what a program of one's own prepares cannot be checked; remove it"
+        yield (at / "dataset").say(why)
+    elif not preload_rows(workload):
+        why = "but the workload has no preload, so there is nothing to keep; remove it"
+        yield (at / "dataset").say(why)
 
 
 def _check_statements(at: Place, workload: Workload) -> Iterator[str]:

@@ -86,6 +86,13 @@ class Cassandra(CqlPlace, Product):
         language="cql",
         native_engine=True,
     )
+    # A clean shutdown flushes all tables, so nothing is left in the commit log. Filters, summaries,
+    # statistics and lists of components are small, and some releases write them again in place.
+    kept_dirs: ClassVar[tuple[str, ...]] = ("data",)
+    unchanging: ClassVar[tuple[str, ...]] = (
+        *("*-Data.db", "*-Index.db"),
+        *("*-Partitions.db", "*-Rows.db"),  # in place of the index, in the format of tries
+    )
 
     def releases(self) -> tuple[Release, ...]:
         """Return the releases of the packaged catalog."""

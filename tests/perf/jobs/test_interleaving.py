@@ -18,6 +18,7 @@ from perf.jobs.interleaving import (
     RESUMABLE_FOR,
     ComparisonRun,
     Pairing,
+    Side,
     fetch_sides,
     open_plan,
     question_hash,
@@ -97,6 +98,25 @@ def test_sides_take_turns_in_blocks_whose_order_the_seed_draws(
     assert [sides(list(again.measure_block(block))) for block in range(1, 9)] == orders
     other = begin(replace(pairing, seed=2), DataPaths(tmp_path / "other"))
     assert [sides(list(other.measure_block(block))) for block in range(1, 9)] != orders
+
+
+@pytest.mark.usefixtures("statuses")
+def test_over_kept_data_the_release_that_can_make_it_for_both_begins(
+    pairing: Pairing, tmp_path: Path
+) -> None:
+    def keep(side: Side) -> Side:
+        workload = replace(side.deployment.workload, dataset="kept")
+        return replace(side, deployment=replace(side.deployment, workload=workload))
+
+    old, new = keep(pairing.baseline), keep(pairing.candidate)
+    for seed in (1, 2, 3, 4):
+        forth = replace(pairing, baseline=old, candidate=new, seed=seed)
+        back = replace(pairing, baseline=new, candidate=old, seed=seed)
+        for order, asked in (("ABBA", forth), ("BAAB", back)):
+            course = begin(asked, DataPaths(tmp_path / f"{seed}-{order}"))
+            assert sides(list(course.measure_block(1))) == order
+    course = begin(forth, DataPaths(tmp_path / "later"))
+    assert {sides(list(course.measure_block(block))) for block in range(2, 9)} == {"ABBA", "BAAB"}
 
 
 @pytest.mark.usefixtures("statuses")

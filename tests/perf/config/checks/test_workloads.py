@@ -71,6 +71,8 @@ def problems(tmp_path: Path, text: str) -> list[str]:
             "span_s is 1000, so there would be no rows",
         ),
         (SENSOR + sequence(READ), "preload at least as many"),
+        (SENSOR + "dataset: kept\n" + sequence(WRITE), "there is nothing to keep"),
+        (DEVOPS + "dataset: kept\n" + sequence(LOAD, QUERY), "there is nothing to keep"),
         (SENSOR + STORED + sequence(WRITE, READ), "after a phase that writes rows"),
         (
             SENSOR + STORED + sequence(WRITE) + f"{READ}\n{MEASUREMENTS}",
@@ -110,6 +112,7 @@ def test_what_would_measure_nothing_is_reported(tmp_path: Path, text: str, expec
         DEVOPS + sequence(f"{LOAD}, operations: 2"),
         SENSOR + "batch_rows: 10\n" + sequence(WRITE),
         SENSOR + STORED + sequence(READ, WRITE) + f"mix: {{write: 1, read-latest: 1}}\n{MEASUREMENTS}",
+        SENSOR + STORED + "dataset: kept\n" + sequence(READ, WRITE),
         YCSB + sequence("operation: insert"),
         YCSB + f"preload: records\noperation: read\n{MEASUREMENTS}{FLOORS}",
     ],
