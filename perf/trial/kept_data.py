@@ -38,7 +38,7 @@ MOST_AGE = timedelta(days=30)
 """What is older is made anew: a month of small differences between files and trials is enough."""
 _SAMPLED, _SAMPLED_BYTES = 16, 16 * 1024**2
 """The largest files, and of each its first bytes: a second or two, however large the data set is."""
-_SUSPECT = {"start-failed", "client-failed", f"{DATASET}-failed"}
+_SUSPECT = {"start-failed", "client-failed", "node-died", f"{DATASET}-failed"}
 """Kinds of reasons after which files are not trusted again, whoever is to blame."""
 _LIST_SETS = """cd "$1" 2>/dev/null || exit 0
 for set in *; do
@@ -143,7 +143,10 @@ class KeptData:
         suspect = [reason.kind for reason in reasons if reason.kind in _SUSPECT]
         if self._system is None or not self.deployment.workload.dataset or not suspect:
             return ()
-        for node in self.servers.cluster.nodes:
+        nodes = self.servers.cluster.nodes
+        if not any(self._read_own(node) for node in nodes):
+            return ()
+        for node in nodes:
             remove_tree(node.remote, self._place(node))
         text = f"{suspect[0]}: the kept data set was removed; the next trial stores its rows anew"
         return (Reason(kind="dataset-removed", text=text),)
@@ -173,15 +176,17 @@ class KeptData:
             except ValidationError:
                 yield key, None
 
+    def _read_own(self, node: Node) -> Manifest | None:
+        return dict(self._read_sets(node)).get(self._place(node).rpartition("/")[2])
+
     def _find(self) -> Manifest | None:
         """Return the manifest of a set that this release can read and that is whole on all nodes."""
         release, found = self.servers.cluster.release, []
         for node in self.servers.cluster.nodes:
-            place = self._place(node)
-            manifest = dict(self._read_sets(node)).get(place.rpartition("/")[2])
+            manifest = self._read_own(node)
             if manifest is None or manifest.ordinal > release.ordinal:
                 return None
-            read = self._read_files(node, f"{place}/files")
+            read = self._read_files(node, f"{self._place(node)}/files")
             if read != (manifest.disk_bytes, manifest.files_sha256, manifest.sample_sha256):
                 self.servers.progress.report(f"{node.name}: the kept data set was changed: not used")
                 return None

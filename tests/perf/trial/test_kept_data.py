@@ -15,6 +15,7 @@ from perf.local.paths import DataPaths
 from perf.local.progress import Progress
 from perf.model.design import Deployment
 from perf.model.errors import StepFailed
+from perf.model.records import Sensor
 from perf.model.results import Artifact, Purpose, Reason, Release, Source, TrialId, TrialStatus
 from perf.systems.contract import Cluster, Node
 from perf.systems.fake.system import Fake
@@ -198,16 +199,16 @@ def test_what_is_old_or_not_whole_or_was_changed_is_made_anew(
     assert host.loads == 2
 
 
-@pytest.mark.parametrize("harm", [cut_short, age, garble])
+@pytest.mark.parametrize(("harm", "left"), [(cut_short, [1, 0]), (age, [0, 0]), (garble, [0, 1])])
 def test_what_is_of_no_use_is_removed_by_trials_of_other_workloads(
-    host: Host, harm: Callable[[Host], None]
+    host: Host, harm: Callable[[Host], None], left: list[int]
 ) -> None:
     host.begin()
     harm(host)
     fresh = replace(host.deployment, workload=replace(host.deployment.workload, dataset=None))
     host.begin(deployment=fresh)
-    left = [len(list((host.base / "kept/fake" / name).iterdir())) for name in ("node-1", "node-2")]
-    assert left == {cut_short: [1, 0], age: [0, 0], garble: [0, 1]}[harm]
+    sets = [list((host.base / "kept/fake" / name).iterdir()) for name in ("node-1", "node-2")]
+    assert [len(one) for one in sets] == left
 
 
 def test_a_later_release_reads_what_an_earlier_one_made_and_never_the_reverse(host: Host) -> None:
@@ -226,6 +227,7 @@ def test_what_shapes_files_is_of_another_set_and_what_does_not_is_of_the_same(ho
 
     made, release = host.deployment, host.releases[0]
     workload = made.workload
+    other = Sensor(kind="sensor", devices=21, payload_bytes=256, latest_count=5)
     same = (
         replace(made, workload=replace(workload, measurements=workload.measurements[:1])),
         replace(made, workload=replace(workload, consistency="one", name="other")),
@@ -233,7 +235,7 @@ def test_what_shapes_files_is_of_another_set_and_what_does_not_is_of_the_same(ho
     others = (
         replace(made, workload=replace(workload, seed=8)),
         replace(made, workload=replace(workload, preload_rows_per_device=7)),
-        replace(made, workload=replace(workload, records=replace(workload.records, devices=21))),
+        replace(made, workload=replace(workload, records=other)),
         replace(made, topology=replace(made.topology, replication_factor=1)),
         replace(made, topology=replace(made.topology, servers=1)),
         replace(made, config=replace(made.config, layout={"compaction": "leveled"})),
@@ -249,8 +251,9 @@ def test_what_shapes_files_is_of_another_set_and_what_does_not_is_of_the_same(ho
 
 
 def test_a_set_that_a_trial_could_not_trust_is_removed(host: Host) -> None:
+    assert host.data().doubt(FOUND) == ()
     host.begin()
-    assert host.data().doubt([Reason(kind="node-died", text="under load")]) == ()
+    assert host.data().doubt([Reason(kind="engine-failed", text="under load")]) == ()
     assert host.kept().is_dir()
     assert [one.kind for one in host.data().doubt(FOUND)] == ["dataset-removed"]
     host.begin()
