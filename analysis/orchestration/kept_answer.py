@@ -39,7 +39,7 @@ _FORM = TypeAdapter(Answer)
 
 
 def answer_for(paths: DataPaths, catalog: Catalog, today: date) -> Answer:
-    """Say what the judgement of a history comes to: judge it, unless nothing is new since it was said.
+    """Return the answer for a history: that of the last time, or a new one if anything is new.
 
     Raises:
         HistoryError: the history cannot be read, or holds values that no trial can have measured.

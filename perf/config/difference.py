@@ -289,9 +289,7 @@ def _refuse(base: Deployment, at_head: _Resolved, testbed: str, find: _KnobsOnce
             " no secret is used by what is only proposed; change that first, by itself"
         )
     if head.testbed.attached:
-        return (
-            "its cluster is attached: settings there are the cluster's own, and two do not take turns"
-        )
+        return "its cluster is attached: settings there are its own, and are not changed for a trial"
     if head.testbed.name != testbed:
         name = head.testbed.name
         return f"it runs on testbed {name}, not on {testbed}; measure it there, with --testbed {name}"

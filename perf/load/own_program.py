@@ -143,7 +143,7 @@ class OwnProgram:
                 raise self._failed(f"program.prepare[{place}] ended with {ended.code}")
 
     def offer(self, stage: Stage, iteration: int, observe: Callable[[Edge], None]) -> LoadOutcome:
-        """Run the program for an iteration of a stage, or for its warm-up (0); return what it told.
+        """Run the program for an iteration of a stage, or for its warm-up (0); return what it reported.
 
         Raises:
             StepFailed: it failed, or what it wrote cannot be read.
@@ -221,11 +221,11 @@ class OwnProgram:
     @contextmanager
     def _password(self) -> Iterator[None]:
         """Have the password in a file that only its user may read, while the program runs."""
-        login, path = read_login(self.deployment.config.access), f"{self._directory}/{PASSWORD}"
-        if login is None or not self.program.asks_password:
+        access = self.deployment.config.access if self.program.asks_password else None
+        if (login := read_login(access)) is None:
             yield
             return
-        remote = self.client.remote
+        remote, path = self.client.remote, f"{self._directory}/{PASSWORD}"
         write_secret(remote, path, login.password)
         try:
             yield

@@ -42,14 +42,14 @@ def describe_names(folder: Path) -> str:
 
 
 def describe_code(*packages: str) -> str:
-    """Digest the sources of packages of ours, and which libraries stand beside them."""
+    """Digest the sources of some of our packages, and which libraries are installed."""
     sources = tuple(map(digest_sources, packages))
     return hashlib.sha256(f"{sources} {list_libraries()}".encode()).hexdigest()
 
 
 @cache
 def digest_sources(package: str) -> str:
-    """Digest all that a package of ours is made of."""
+    """Digest all files of one of our packages."""
     folder, content = Path(str(files(package))), hashlib.sha256()
     for path in sorted(_list_sources(folder)):
         content.update(f"{path.relative_to(folder)}\n".encode() + path.read_bytes())

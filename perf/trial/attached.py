@@ -1,14 +1,14 @@
 """The servers of a trial that are somebody else's: nothing is run, looked at or ended on their hosts.
 
-What is made there is one place for the trial's tables, which bears whose it is.
+What is made there is one place for the trial's tables, marked with its owner.
 """
 
 import secrets
 import socket
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from perf.local import durable
 from perf.local.paths import DataPaths
 from perf.local.progress import Progress
 from perf.model.errors import ConfigError, NotReady, StepFailed
@@ -39,8 +39,8 @@ def name_owner(paths: DataPaths) -> str:
 
     It is made by the first who asks. Host and path are for people: containers share both.
     """
-    with suppress(FileExistsError), paths.owner_id.open("x") as file:
-        file.write(secrets.token_hex(8))
+    if not paths.owner_id.exists():
+        durable.atomic_write(paths.owner_id, secrets.token_hex(8).encode())
     return f"{paths.owner_id.read_text().strip()} on {socket.gethostname()}:{paths.data.resolve()}"
 
 

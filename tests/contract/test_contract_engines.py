@@ -6,20 +6,19 @@ It shows that what engines write is what they read. It is no measurement of anyt
 """
 
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from catalogs import shipped
+from engine_runs import run_specs
 from needs import need_native
 from served import Served
 
-from perf.hosts.remote import LocalHost
-from perf.load.engines import PYTHON_ENGINE, Engine, run_engines
+from perf.load.engines import PYTHON_ENGINE
 from perf.load.results.outcome import LoadOutcome
 from perf.load.spec import Counted, LoadSpec, Preload
-from perf.model.design import ClosedLoop, Steadiness
+from perf.model.design import ClosedLoop
 from perf.model.records import Operation, PutGet, Sensor
 from perf.model.statements import Statements
 from perf.systems.contract import open_session
@@ -50,22 +49,6 @@ def _forget_rows(served: Served) -> None:
     where = served.target.addresses, served.target.port, served.target.timeout_s
     with open_client(*where) as client:
         client.drop_database("knickpoint")
-
-
-def _run(specs: Sequence[LoadSpec], commands: Sequence[tuple[str, ...]]) -> LoadOutcome:
-    host = LocalHost()
-    engines = [
-        Engine(spec=spec, remote=host, command=command)
-        for spec, command in zip(specs, commands, strict=True)
-    ]
-    return run_engines(
-        engines,
-        connect_s=60,
-        limit_s=60,
-        steadiness=Steadiness(window_s=1, tolerance=1.0),
-        watch=lambda: None,
-        observe=lambda _: None,
-    )
 
 
 def _total(outcome: LoadOutcome) -> Counter[str]:
@@ -108,18 +91,18 @@ def test_engines_read_what_engines_wrote(
         before = session.stored().rows
 
         preload = Preload(rows=ROWS, in_flight=4)
-        loaded = _total(_run([replace(spec, preload=preload) for spec in specs], commands))
+        loaded = _total(run_specs([replace(spec, preload=preload) for spec in specs], commands))
         assert (loaded["completed"], session.stored().rows - before) == (ROWS, ROWS)
 
         reading = [
             replace(spec, mix={Operation.READ_LATEST: 1.0}, readable_rows=ROWS, stages=(STAGE,))
             for spec in specs
         ]
-        read = _total(_run(reading, commands))
+        read = _total(run_specs(reading, commands))
         assert read["attempted"] == read["completed"] > 0, read
 
         writing = [replace(spec, first_row=ROWS, stages=(STAGE,)) for spec in specs]
-        outcome = _run(writing, commands)
+        outcome = run_specs(writing, commands)
         written = _total(outcome)
         assert written["attempted"] == written["completed"] > 0, written
         assert session.stored().rows - before == ROWS + written["completed"]
@@ -168,7 +151,7 @@ def test_engines_get_what_engines_put(
             for index in range(ENGINES)
         ]
         # What one engine has put, the other one gets.
-        outcome = _run(specs, commands if place % 2 else commands[::-1])
+        outcome = run_specs(specs, commands if place % 2 else commands[::-1])
         own = [one for one in outcome.counters if one.operation == operation.value]
         total = _total(replace(outcome, counters=own))
         assert total["attempted"] == total["completed"] == VALUES.keys, total
@@ -207,11 +190,11 @@ def test_engines_are_answered_as_a_workload_in_statements_expects(
         session.create_schema(records)
         preload = Preload(rows=ROWS, in_flight=4)
         storing = [replace(spec, mix={Operation.WRITE: 1.0}, preload=preload) for spec in specs]
-        loaded = _total(_run(storing, commands))
+        loaded = _total(run_specs(storing, commands))
         assert (loaded["completed"], session.stored().rows) == (ROWS, ROWS)
 
     loads = [replace(one, readable_rows=ROWS, first_row=ROWS, stages=(STAGE,)) for one in specs]
-    outcome = _run(loads, commands)
+    outcome = run_specs(loads, commands)
     total = _total(outcome)
     assert total["attempted"] == total["completed"] > 0, total
     assert {one.operation for one in outcome.intervals} == set(records.statements)

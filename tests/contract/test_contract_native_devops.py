@@ -3,19 +3,17 @@
 On a Cassandra, and on the emulator of MongoDB's protocol.
 """
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from engine_runs import share
 from needs import need_native
 from served import Served
 
-from perf.hosts.remote import LocalHost
-from perf.load.engines import PYTHON_ENGINE, Engine, run_engines
+from perf.load.engines import PYTHON_ENGINE
 from perf.load.spec import Counted, LoadSpec
-from perf.model.design import Steadiness
 from perf.model.records import Devops, Operation
 from perf.workloads.devops.batches import Batches
 from perf.workloads.devops.queries import QUERIES
@@ -32,35 +30,6 @@ SEED, BATCH_ROWS = 7, 400
 BATCHES = -(-devops_rows(RECORDS) // BATCH_ROWS)
 ASKED = 40
 IN_FLIGHT = 4
-
-
-def run(spec: LoadSpec, *commands: tuple[str, ...]) -> Counter[tuple[str, str]]:
-    """Let engines share what a spec says; give the sums of their counters, by operation and name."""
-    engines = [
-        Engine(
-            spec=replace(
-                spec,
-                engine_index=index,
-                engine_count=len(commands),
-                output_dir=f"{spec.output_dir}-{index}",
-            ),
-            remote=LocalHost(),
-            command=command,
-        )
-        for index, command in enumerate(commands)
-    ]
-    outcome = run_engines(
-        engines,
-        connect_s=60,
-        limit_s=60,
-        steadiness=Steadiness(window_s=1, tolerance=1.0),
-        watch=lambda: None,
-        observe=lambda _: None,
-    )
-    total: Counter[tuple[str, str]] = Counter()
-    for counter in outcome.counters:
-        total[counter.operation, counter.name] += counter.value
-    return total
 
 
 @pytest.mark.slow
@@ -90,13 +59,13 @@ def test_the_native_engine_stores_what_is_asked_and_finds_what_is_changed(
         before = session.stored()
         # Each engine loads every second batch: together they make the data set, or none of them does.
         load = spec_of("load", [Operation.LOAD], BATCHES)
-        loaded = run(load, native, PYTHON_ENGINE)
+        loaded, _ = share(load, native, PYTHON_ENGINE)
         assert loaded["load", "completed"] == loaded["load", "attempted"] == BATCHES, loaded
         after, expected = session.stored(), devops_stored(RECORDS)
         assert after.rows - before.rows == expected.rows
         assert after.payload_bytes - before.payload_bytes == expected.payload_bytes
 
-        asked = run(spec_of("ask", QUERIES, ASKED), native)
+        asked, _ = share(spec_of("ask", QUERIES, ASKED), native)
         for operation in QUERIES:
             of = operation.value
             assert asked[of, "completed"] == asked[of, "attempted"] > 0, asked
@@ -104,7 +73,7 @@ def test_the_native_engine_stores_what_is_asked_and_finds_what_is_changed(
         rows = Batches(RECORDS, SEED, devops_rows(RECORDS)).batch(0)
         one = next(row for row in rows[len(rows) // 2 :] if row.table == "cpu")
         session.write([replace(one, values=(one.values[0] + 500, *one.values[1:]))])
-        found = run(spec_of("again", QUERIES, ASKED), native)
+        found, _ = share(spec_of("again", QUERIES, ASKED), native)
     for operation in QUERIES:
         of = operation.value
         assert found[of, "completed"] + found[of, "wrong_data"] == found[of, "attempted"], found

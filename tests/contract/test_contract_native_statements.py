@@ -1,6 +1,5 @@
 """Workloads of one's own from both engines, on a real Cassandra: what one stores, the other finds."""
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -8,13 +7,12 @@ from typing import Any
 
 import pytest
 from catalogs import shipped
+from engine_runs import Counts, share
 from needs import need_native
 from served import Served
 
-from perf.hosts.remote import LocalHost
-from perf.load.engines import PYTHON_ENGINE, Engine, run_engines
+from perf.load.engines import PYTHON_ENGINE
 from perf.load.spec import Counted, LoadSpec, Preload
-from perf.model.design import Steadiness
 from perf.model.errors import StepFailed
 from perf.model.records import Operation, Stored
 from perf.model.statements import (
@@ -37,7 +35,6 @@ pytestmark = [pytest.mark.real, pytest.mark.slow]
 ROWS, OPERATIONS, IN_FLIGHT = 60, 600, 8
 # The table of each example: other tests make it on the same server.
 TABLES = {"own-index": "customers", "own-lightweight": "stock", "own-expiring": "sessions"}
-Counts = Counter[tuple[str, str]]
 
 
 def read_example(name: str) -> Statements:
@@ -93,35 +90,6 @@ def preload_of(spec: LoadSpec) -> LoadSpec:
     )
 
 
-def offer(spec: LoadSpec, *commands: tuple[str, ...]) -> tuple[Counts, tuple[str, ...]]:
-    """Let engines share what a spec says; give sums of counters by operation and name, and errors."""
-    engines = [
-        Engine(
-            spec=replace(
-                spec,
-                engine_index=index,
-                engine_count=len(commands),
-                output_dir=f"{spec.output_dir}-{index}",
-            ),
-            remote=LocalHost(),
-            command=command,
-        )
-        for index, command in enumerate(commands)
-    ]
-    outcome = run_engines(
-        engines,
-        connect_s=60,
-        limit_s=60,
-        steadiness=Steadiness(window_s=1, tolerance=1.0),
-        watch=lambda: None,
-        observe=lambda _: None,
-    )
-    total: Counts = Counter()
-    for counter in outcome.counters:
-        total[counter.operation, counter.name] += counter.value
-    return total, outcome.examples
-
-
 def insist(found: tuple[Counts, tuple[str, ...]], records: Statements) -> None:
     """Insist that every operation of every statement was answered as expected."""
     counts, errors = found
@@ -140,10 +108,10 @@ def test_what_either_engine_stores_both_find(
     spec = make_spec(cassandra_server, records, tmp_path / "both")
     with open_session(cassandra_server.system, spec.target, records) as session:
         session.create_schema(records)
-        _, errors = offer(preload_of(spec), native, PYTHON_ENGINE)
+        _, errors = share(preload_of(spec), native, PYTHON_ENGINE)
         assert errors == ()
         assert session.stored() == Stored(rows=ROWS, payload_bytes=0)
-    insist(offer(spec, native, PYTHON_ENGINE), records)
+    insist(share(spec, native, PYTHON_ENGINE), records)
     if name == "own-expiring":
         return
 
@@ -155,7 +123,7 @@ def test_what_either_engine_stores_both_find(
     again = make_spec(cassandra_server, records, tmp_path / "again", statement)
     again = replace(again, seed=seed, counted=Counted(phase="counted", operations=30, in_flight=4))
     for place, engine in (("native", native), ("python", PYTHON_ENGINE)):
-        counts, _ = offer(replace(again, output_dir=str(tmp_path / place)), engine)
+        counts, _ = share(replace(again, output_dir=str(tmp_path / place)), engine)
         assert counts[statement, miss] == counts[statement, "attempted"] == 30, counts
 
 
@@ -231,13 +199,13 @@ def test_values_of_each_type_are_the_same_from_both_engines(
     spec = make_spec(cassandra_server, records, tmp_path / "both")
     with open_session(cassandra_server.system, spec.target, records) as session:
         session.create_schema(records)
-        _, errors = offer(preload_of(spec), native, PYTHON_ENGINE)
+        _, errors = share(preload_of(spec), native, PYTHON_ENGINE)
         assert errors == ()
-    insist(offer(spec, native, PYTHON_ENGINE), records)
+    insist(share(spec, native, PYTHON_ENGINE), records)
     # Where a column has the value of another one, each answer is wrong.
     wrong = change(records, "find", expect=Expected(columns={"a_text": "a_ascii"}))
     spec = make_spec(cassandra_server, wrong, tmp_path / "wrong", "find")
-    counts, _ = offer(spec, native, PYTHON_ENGINE)
+    counts, _ = share(spec, native, PYTHON_ENGINE)
     assert counts["find", "wrong_data"] == counts["find", "attempted"] == OPERATIONS, counts
 
 
@@ -270,7 +238,7 @@ def test_errors_have_the_names_that_the_python_engine_gives_them(
         session.create_schema(records)
     engines = {"native": (str(need_native()),), "python": PYTHON_ENGINE}
     found = [
-        +offer(replace(spec, output_dir=str(tmp_path / place)), engine)[0]
+        +share(replace(spec, output_dir=str(tmp_path / place)), engine)[0]
         for place, engine in engines.items()
     ]
     names = {"too-large": "error:TypeError", "no-time": "error:InvalidRequest"}
@@ -300,5 +268,5 @@ def test_what_cannot_be_sent_or_compared_is_said_before_the_load_begins(
     ):
         spec = make_spec(cassandra_server, change(records, name, **changes), tmp_path / str(place))
         with pytest.raises(StepFailed, match=f"cassandra: statement {name}: ") as caught:
-            offer(spec, native)
+            share(spec, native)
         assert why in str(caught.value)

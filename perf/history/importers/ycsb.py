@@ -44,8 +44,8 @@ _INTENDED, _BOTH = "Intended-", "read-modify-write"
 _FAILURE = re.compile(
     r"-(FAILED|ERROR|NOT_FOUND|NOT_IMPLEMENTED|UNEXPECTED_STATE|BAD_REQUEST|FORBIDDEN|SERVICE_UNAVAILABLE)$"
 )
-_NO_OPERATION = re.compile(r".*CLEANUP$|TOTAL_GC|.*-FAILED$|Bucket|Raw")
-"""Groups that are no work of the database that succeeded, or known better from another group."""
+_BESIDE = re.compile(r".*CLEANUP$|TOTAL_GC|Bucket|Raw")
+"""Groups that are no work of the database, or known better from another group."""
 
 
 @dataclass(slots=True)
@@ -114,7 +114,7 @@ def _count(file: File, text: _Text) -> Iterator[Done]:
     completed: dict[str, int] = {}
     failed: dict[str, dict[str, int]] = defaultdict(dict)
     for group, values in text.values.items():
-        if _OPERATIONS not in values or re.match(r".*CLEANUP|TOTAL_GC|Bucket|Raw", group):
+        if _OPERATIONS not in values or _BESIDE.match(group):
             continue
         name = group.removeprefix("Hdr").removeprefix(_INTENDED)
         number = int(file.number(*values[_OPERATIONS]) or 0.0)
@@ -138,7 +138,7 @@ def _samples(file: File, text: _Text) -> Iterator[Sample]:
         if throughput is not None:
             yield sample(EVERYTHING, THROUGHPUT, "mean", throughput, phase)
     for group, values in text.values.items():
-        is_none = group == _OVERALL or _NO_OPERATION.match(group)
+        is_none = group == _OVERALL or _BESIDE.match(group) or group.endswith("-FAILED")
         if is_none or values.get(_OPERATIONS, (0, ""))[1] == "0":
             continue
         name = group.removeprefix("Hdr")

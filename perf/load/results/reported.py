@@ -1,4 +1,4 @@
-"""The samples of a load that a program of the user's own offered: what it told of itself. Pure."""
+"""The samples of a load that a program of the user's own offered: what it reported. Pure."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -31,9 +31,9 @@ def find_unknown(stage: Stage, outcome: LoadOutcome) -> Iterator[Reason]:
 
 
 def summarize_reported(stages: Sequence[Stage], outcome: LoadOutcome) -> Iterator[Sample]:
-    """Yield what was told of each iteration, and the mean over them; then CPU time per operation.
+    """Yield what was reported of each iteration, and the mean over them; then CPU time per operation.
 
-    A mean of percentiles is what it says: a program that tells percentiles alone has no histograms
+    A mean of percentiles is what it says: a program that reports percentiles alone has no histograms
     that could be merged.
     """
     values: defaultdict[Sample, list[float]] = defaultdict(list)

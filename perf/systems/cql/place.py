@@ -1,6 +1,6 @@
-"""The place of a trial on a cluster that somebody else runs: one keyspace, which bears whose it is.
+"""The place of a trial on a cluster that somebody else runs: one keyspace, marked with its owner.
 
-Whose it is stands in the comment of a table, so that mark and table come in one step. A process that is
+The owner is in the comment of a table, so that mark and table come in one step. A process that is
 killed between keyspace and mark leaves an empty keyspace that nobody dares to drop: a person must. If
 the mark is refused, the keyspace is dropped again.
 """

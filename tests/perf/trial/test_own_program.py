@@ -1,4 +1,4 @@
-"""A load generator of the user's own in a trial: what it is told, and what is made of it."""
+"""A load generator of the user's own in a trial: what it is given, and what is made of it."""
 
 import io
 import json
@@ -30,7 +30,7 @@ CONFIGS = Path(__file__).parents[2] / "data" / "configs"
 STRESS_LOG = CONFIGS.parent / "imports" / "cassandra-stress.hdr"
 CLOSED = ClosedLoop(kind="closed", in_flight=3)
 OPEN = OpenLoop(kind="open", offered_load_ops_per_s=100.0, in_flight=3)
-# Notes what it is told, then prints what YCSB would: so many operations per run, more in each.
+# Notes what it is given, then prints what YCSB would: so many operations per run, more in each.
 GENERATOR = """\
 import json, sys, time
 notes, seconds, failed = sys.argv[1], float(sys.argv[2]), int(sys.argv[3])

@@ -44,12 +44,6 @@ INSERT = "INSERT INTO knickpoint.t (id, x) VALUES (?, ?)"
 
 
 @pytest.fixture
-def peer() -> Iterator[CratePeer]:
-    with CratePeer() as peer:
-        yield peer
-
-
-@pytest.fixture
 def client(peer: CratePeer) -> Iterator[SqlClient]:
     client = SqlClient([peer.address], peer.port, 5.0)
     client.ask(TABLE)

@@ -4,7 +4,6 @@ What every session must keep to is in tests/contract.
 """
 
 import json
-from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
@@ -38,24 +37,6 @@ SINGLE = Query(
     bucket_ms=60_000,
     aggregate="max",
 )
-
-
-@pytest.fixture
-def peer() -> Iterator[CratePeer]:
-    with CratePeer() as peer:
-        yield peer
-
-
-@pytest.fixture
-def target(peer: CratePeer) -> Target:
-    return Target(
-        system="cratedb",
-        addresses=(peer.address,),
-        port=peer.port,
-        replication_factor=3,
-        consistency="quorum",
-        timeout_s=5.0,
-    )
 
 
 def test_the_system_says_what_it_can() -> None:

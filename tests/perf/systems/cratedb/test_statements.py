@@ -66,24 +66,6 @@ RECORDS = Statements(
 )
 
 
-@pytest.fixture
-def peer() -> Iterator[CratePeer]:
-    with CratePeer() as peer:
-        yield peer
-
-
-@pytest.fixture
-def target(peer: CratePeer) -> Target:
-    return Target(
-        system="cratedb",
-        addresses=(peer.address,),
-        port=peer.port,
-        replication_factor=3,
-        consistency="quorum",
-        timeout_s=5.0,
-    )
-
-
 def connect(records: Statements, target: Target) -> AbstractContextManager[CrateStatementSession]:
     return CrateStatementSession.connect_for(records, target)
 
