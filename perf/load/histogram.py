@@ -17,10 +17,6 @@ from perf.model.histograms import HIGHEST_US, decode
 from perf.model.results import Interval
 
 _DIGITS = 3
-_HALF_BITS = 10  # of the sub-buckets that three digits need: 2 · 10³ fits into 2 · 2^10
-_FULL_MASK = (2 << _HALF_BITS) - 1
-_MANTISSA_BITS = 52
-_EXPONENT_BIAS = 1023
 
 # hdrh ships no types; this name says what an Any is.
 Histogram = Any
@@ -54,37 +50,18 @@ class Encoded:
     clamped: int
 
 
-class Encoder:
-    """Records and encodes times, always in the same histogram: a fresh one costs more than its use."""
+def encode_times(times_us: NDArray[np.int64]) -> Encoded:
+    """Record times, at least one, and encode them.
 
-    def __init__(self) -> None:
-        """Make the histogram."""
-        self._histogram = make_histogram()
-        self._counts = np.frombuffer(self._histogram.counts, dtype=np.uint64)
-
-    def encode(self, times_us: NDArray[np.int64]) -> Encoded:
-        """Record times, at least one, with the same counts as record_value for each; encode them.
-
-        Times outside [0, HIGHEST_US] are recorded at the nearer end, never dropped.
-        """
-        lowest, highest = int(times_us.min()), int(times_us.max())
-        clamped = 0
-        if lowest < 0 or highest > HIGHEST_US:
-            clamped = int(np.count_nonzero((times_us < 0) | (times_us > HIGHEST_US)))
-            times_us = np.clip(times_us, 0, HIGHEST_US)
-        # The index of HdrHistogram: the bucket is the power of two above the value, the sub-bucket its
-        # leading bits. The power is read from the exponent of the value as a double, exact below 2^53.
-        bits = (times_us | _FULL_MASK).astype(np.float64).view(np.int64)
-        bucket = (bits >> _MANTISSA_BITS) - (_EXPONENT_BIAS + _HALF_BITS)
-        found = np.bincount((bucket << _HALF_BITS) + (times_us >> bucket))
-        self._counts[: found.size] = found
-        histogram = self._histogram
-        histogram.total_count = int(times_us.size)
-        histogram.min_value = min(max(lowest, 0), HIGHEST_US)
-        histogram.max_value = min(max(highest, 0), HIGHEST_US)
-        encoded = Encoded(text=encode(histogram), max_us=histogram.get_max_value(), clamped=clamped)
-        self._counts[: found.size] = 0
-        return encoded
+    Times outside [0, HIGHEST_US] are recorded at the nearer end, never dropped.
+    """
+    histogram = make_histogram()
+    kept_us = np.clip(times_us, 0, HIGHEST_US)
+    values, counts = np.unique(kept_us, return_counts=True)
+    for value, count in zip(values, counts, strict=True):
+        histogram.record_value(int(value), int(count))
+    clamped = int(np.count_nonzero(kept_us != times_us))
+    return Encoded(text=encode(histogram), max_us=histogram.get_max_value(), clamped=clamped)
 
 
 def encode(histogram: Histogram) -> str:

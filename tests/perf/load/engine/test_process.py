@@ -238,10 +238,13 @@ def test_stages_follow_each_other_with_numbers_that_go_on(make_session: type[Dic
     assert found["p", 0].wall_s == pytest.approx(0.3, abs=0.1)
     assert found["q", 1].wall_s == pytest.approx(0.2, abs=0.1)
     assert sum(one.cpu_s for one in result.usages) > 0
-    starts = sorted((one.start_s, one.phase, one.iteration) for one in kept.intervals)
-    order = [(phase, iteration) for _, phase, iteration in starts[::1]]
-    assert list(dict.fromkeys(order)) == [("p", 0), ("p", 1), ("p", 2), ("q", 0), ("q", 1), ("q", 2)]
-    assert starts[-1][0] - starts[0][0] == pytest.approx(1.5, abs=0.01)
+    windows = [("p", 0, 0.0), ("p", 1, 0.2), ("p", 2, 0.4), ("q", 0, 0.6), ("q", 1, 0.8), ("q", 2, 1.0)]
+    windows += [("p", 0, 1.2), ("p", 1, 1.3), ("p", 2, 1.5)]
+    first_s = min(one.start_s for one in kept.intervals)
+    begun = {(one.phase, one.iteration, round(one.start_s - first_s, 3)) for one in kept.intervals}
+    assert begun <= set(windows)
+    # A machine that stalls sends nothing meanwhile in a closed loop; an open one still counts it.
+    assert begun >= {window for window in windows if window[0] == "q"}
 
 
 @pytest.mark.slow

@@ -1,9 +1,10 @@
 """The recorder against a second one that keeps everything and counts one by one."""
 
 import bisect
+import math
 from collections import Counter as Tally
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -102,6 +103,19 @@ def test_intervals_lie_within_their_cell() -> None:
         (2, START_S + 3.5, 1.0),
         (2, START_S + 4.5, 1.0),
     ]
+
+
+def test_a_time_just_before_the_end_of_a_cell_is_in_its_last_second() -> None:
+    begin_s = 1.991317
+    recorder = Recorder((OperationKind(operation="write"),), START_S)
+    recorder.begin_stage("steady", 0.0)
+    end_s = recorder.begin_iterations(replace(STAGE, iteration_s=5.0, iterations=(1,)), begin_s, None)
+    last_s = math.nextafter(end_s, 0.0)
+    assert last_s - begin_s == 5.0  # by rounding
+    recorder.begin_stage("next", end_s)
+    recorder.logs["write"].completed += (last_s, last_s, last_s + 0.1)
+    found = {(one.iteration, one.start_s, one.length_s) for one in recorder.fold()}
+    assert found == {(1, round(START_S + begin_s + 4, 6), 1.0)}
 
 
 def test_what_happened_after_the_horizon_waits_until_it_is_known_where_it_belongs() -> None:

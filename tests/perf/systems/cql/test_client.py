@@ -1,6 +1,11 @@
 """The edge of the CQL driver: what is asked, what is reported later, and errors by kind."""
 
+import errno
+import weakref
+from collections import deque
 from collections.abc import Callable, Sequence
+from datetime import datetime
+from threading import Lock
 
 import pytest
 from cassandra import (
@@ -12,9 +17,12 @@ from cassandra import (
     WriteType,
 )
 from cassandra.cluster import NoHostAvailable
+from cassandra.connection import ConnectionBusy
+from cassandra.io import libevwrapper as libev
+from cassandra.io.libevreactor import LibevConnection
 
 from perf.systems.contract import Target
-from perf.systems.cql.client import CqlSession
+from perf.systems.cql.client import CqlSession, DriverConnection
 from perf.systems.sessions import AnswersLater
 from perf.workloads.sensor import SensorReading
 
@@ -28,6 +36,10 @@ TARGET = Target(
 )
 
 
+READING = SensorReading("d7", 1_700_000_000_123, (0.5, 1.5, 2.5, 3.5, 4.5, 5.5, 6.5, 7.5), b"\x00\xff")
+ROW = ("d7", datetime(2023, 11, 14, 22, 13, 20, 123_000), *READING.values, b"\x00\xff")  # noqa: DTZ001  as the driver gives it
+
+
 class Prepared(str):  # noqa: SLOT000  the driver's have settable fields
     """Stands in for a prepared statement."""
 
@@ -37,7 +49,7 @@ class Prepared(str):  # noqa: SLOT000  the driver's have settable fields
 class Recorder:
     """Stands in for the driver's session: keeps what it is asked, answers with fixed rows."""
 
-    def __init__(self, rows: tuple[SensorReading, ...] = ()) -> None:
+    def __init__(self, rows: tuple[tuple[object, ...], ...] = ()) -> None:
         self.rows = rows
         self.asked: list[tuple[object, ...]] = []
         self.refuses: Exception | None = None
@@ -56,30 +68,24 @@ class Recorder:
     ) -> None:
         self.answer, self.fail = callback, errback
 
-    def execute(self, *asked: object, **_: object) -> tuple[SensorReading, ...]:
+    def execute(self, *asked: object, **_: object) -> tuple[tuple[object, ...], ...]:
         self.asked.append(asked)
         return self.rows
 
 
 def test_a_reading_is_bound_in_the_order_of_the_columns() -> None:
-    reading = SensorReading(
-        "d7", 1_700_000_000_123, (0.5, 1.5, 2.5, 3.5, 4.5, 5.5, 6.5, 7.5), b"\x00\xff"
-    )
-    driver = Recorder((reading,))
+    driver = Recorder((ROW,))
     session = CqlSession(driver, TARGET)
-    session.write([reading])
-    assert session.read_latest("d7", 10) == (reading,)
+    session.write([READING])
+    assert session.read_latest("d7", 10) == (READING,)
     (insert, row), (select, question) = driver.asked
     assert "INSERT INTO knickpoint.sensor_readings (device_id, ts, temperature" in str(insert)
-    assert row == ("d7", 1_700_000_000_123, *reading.values, b"\x00\xff")
+    assert row == ("d7", 1_700_000_000_123, *READING.values, b"\x00\xff")
     assert "WHERE device_id = ? LIMIT ?" in str(select)
     assert question == ("d7", 10)
 
 
 def test_an_answer_may_come_later_and_is_given_once() -> None:
-    reading = SensorReading(
-        "d7", 1_700_000_000_123, (0.5, 1.5, 2.5, 3.5, 4.5, 5.5, 6.5, 7.5), b"\x00\xff"
-    )
     driver, reported = Recorder(), []
     session = CqlSession(driver, TARGET)
     assert isinstance(session, AnswersLater)
@@ -87,12 +93,12 @@ def test_an_answer_may_come_later_and_is_given_once() -> None:
     def done(answer: Sequence[SensorReading] | None, error: Exception | None) -> None:
         reported.append((answer, error))
 
-    session.write_soon([reading], done)
+    session.write_soon([READING], done)
     assert reported == []
     driver.answer(None)
     session.read_latest_soon("d7", 10, done)
-    driver.answer([reading])
-    assert reported == [(None, None), ((reading,), None)]
+    driver.answer([ROW])
+    assert reported == [(None, None), ((READING,), None)]
     # Never in pages: a page would be taken for the whole answer.
     (select, _) = driver.asked[-1]
     assert isinstance(select, Prepared)
@@ -132,3 +138,67 @@ def test_what_fails_later_is_reported_and_has_a_kind() -> None:
 def test_errors_have_kinds(error: Exception, kind: str) -> None:
     classify: Callable[[Exception], str] = CqlSession(Recorder(), TARGET).classify
     assert classify(error) == kind
+
+
+class FullSocket:
+    """Takes nothing more."""
+
+    def send(self, data: bytes) -> int:
+        raise BlockingIOError(errno.EAGAIN, "full")
+
+
+def send_behind_a_full_socket(kind: type[LibevConnection]) -> list[bytes]:
+    """Ask a connection whose socket was full to send a message; give what waits there then."""
+    connection = kind.__new__(kind)
+    connection.__dict__.update(
+        is_defunct=False, is_closed=False, _requests={}, protocol_version=4, compressor=None
+    )
+    connection.__dict__.update(allow_beta_protocol_version=False, _is_checksumming_enabled=False)
+    connection.__dict__.update(deque=deque(), _deque_lock=Lock(), _socket=FullSocket())
+    kind.initialize_reactor()
+    connection.push(b"first")
+    connection.handle_write(None, libev.EV_WRITE)
+    connection.send_msg(None, 1, print, encoder=lambda *_, **__: b"second")
+    return list(connection.deque)
+
+
+def test_an_operation_waits_where_the_socket_is_full_and_is_not_refused() -> None:
+    assert send_behind_a_full_socket(DriverConnection) == [b"first", b"second"]
+
+
+def test_the_driver_itself_would_refuse_it() -> None:
+    # Once it no longer does, what DriverConnection overrides can go.
+    with pytest.raises(ConnectionBusy):
+        send_behind_a_full_socket(LibevConnection)
+
+
+class Operation:
+    """An operation of the driver with its answer, without a server."""
+
+    def __init__(self) -> None:
+        self.ended: list[str] = []
+
+    def time_out(self) -> None:
+        self.ended.append("late")
+
+
+def test_an_operation_that_has_ended_is_let_go_of_before_its_time_limit() -> None:
+    DriverConnection.initialize_reactor()
+    operation = Operation()
+    limit = DriverConnection.create_timer(1000.0, operation.time_out)
+    known = weakref.ref(operation)
+    del operation
+    assert known() is not None
+    limit.cancel()
+    assert known() is None
+
+
+def test_a_time_limit_is_kept_unless_the_operation_has_ended() -> None:
+    DriverConnection.initialize_reactor()
+    late, ended = Operation(), Operation()
+    limits = [DriverConnection.create_timer(1000.0, one.time_out) for one in (late, ended)]
+    limits[1].cancel()
+    # As the driver's event loop does with its timers.
+    finished = [limit.timer.finish(limit.timer.end) for limit in limits]
+    assert finished == [True, True]
+    assert (late.ended, ended.ended) == (["late"], [])
