@@ -39,6 +39,7 @@ def check_suite(entry: ConfigFile[Suite], entries: Entries) -> Iterator[str]:
         if not (testbed and testbed.value and topology and topology.value):
             continue
         yield from _check_room(here, topology.value, testbed.value)
+        yield from _check_clocks(here, topology.value, testbed.value)
         yield from check_attached(here, suite, experiment, testbed.value, entries)
         workload = entries.workloads.get(experiment.workload)
         if workload and workload.value:
@@ -56,6 +57,16 @@ def check_suite(entry: ConfigFile[Suite], entries: Entries) -> Iterator[str]:
             by = suite.scaled_down_by if workload.value.floors else None
             run = scale_down(workload.value, by) if by else workload.value
             yield from _check_warm_ups(here, run, testbed.value, engines)
+
+
+def _check_clocks(at: Place, topology: Topology, testbed: Testbed) -> Iterator[str]:
+    """Find several client hosts without a limit to what their clocks may differ by."""
+    is_shared = testbed.transport == "local" or topology.clients == 1
+    if not is_shared and testbed.validity.max_clock_offset_ms is None:
+        yield (at / "topology").say(
+            f"which has {topology.clients} client hosts, and testbed {testbed.name} does not say how "
+            "far their clocks may be apart: add max_clock_offset_ms to its validity, for example 5"
+        )
 
 
 def _check_minutes(at: Place, suite: Suite) -> Iterator[str]:

@@ -8,13 +8,14 @@ by the operations that ended in it. The start of each process and its warm-up ar
 import argparse
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
-from case import CASES, Case, Client, Figures, spread, write_table
+from case import CASES, Case, Client, Figures, choose, spread, write_table
 from cassandra_server import serve
 from latte_peer import make_latte
-from null_servers import measure_against_null
+from null_servers import NULL_CASES, measure_against_null
 from own_engine import OwnEngine
 from ycsb_peer import make_ycsb
 
@@ -29,44 +30,67 @@ ROWS_PER_RUN = 10_000_000
 
 def main() -> int:
     """Run all rounds and print the tables; give the exit code."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument(
-        "--rounds", type=int, default=5, help="rounds that count; one more is run first"
-    )
-    rounds: int = parser.parse_args().rounds
+    asked = _read_arguments()
+    rounds: int = asked.rounds
     with tempfile.TemporaryDirectory(prefix="knickpoint-bench-") as name:
         directory = Path(name)
-        engines = {"native engine": (str(find_native()),), "Python engine": PYTHON_ENGINE}
+        native = (str(find_native()),)
+        engines = {"native engine": native, "Python engine": PYTHON_ENGINE}
         own = {name: OwnEngine(directory / name[:6], command) for name, command in engines.items()}
-        clients: dict[str, Client] = {**own}
-        peers: dict[str, Callable[[], Client]] = {
-            "YCSB": lambda: make_ycsb(directory / "classes"),
-            "latte": lambda: make_latte(directory / "latte"),
-        }
-        missing = []
-        for peer, make in peers.items():
-            try:
-                clients[peer] = make()
-            except KnickpointError as error:
-                missing.append(f"\nTHE PEER {peer} IS MISSING: {error}\n\n")
+        clients, missing = _chosen_clients(directory, own, asked.clients)
         sys.stderr.writelines(missing)
-        with serve(directory / "server") as target:
-            own["native engine"].preload(target)
-            sys.stdout.write(table(take_turns(clients, target, rounds)))
-        sys.stdout.flush()
+        cases = () if asked.null_only else choose(CASES, asked.loads)
+        if cases:
+            with serve(directory / "server") as target:
+                own["native engine"].preload(target)
+                sys.stdout.write(table(take_turns(clients, target, rounds, cases)))
+            sys.stdout.flush()
+        chosen = {name: command for name, command in engines.items() if name in clients}
+        null_cases = choose(NULL_CASES, asked.loads)
         latte = clients.get("latte")
-        sys.stdout.write(measure_against_null(directory / "null", engines, latte, rounds))
+        sys.stdout.write(measure_against_null(directory / "null", chosen, latte, rounds, null_cases))
     sys.stderr.writelines(missing)
     return KnickpointError.exit_code if missing else 0
 
 
+def _read_arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument(
+        "--rounds", type=int, default=5, help="rounds that count; one more is run first"
+    )
+    parser.add_argument("--loads", nargs="+", help="only loads that have one of these in their name")
+    parser.add_argument("--clients", nargs="+", help="only clients that have one of these in theirs")
+    parser.add_argument("--null-only", action="store_true", help="against null servers alone")
+    return parser.parse_args()
+
+
+def _chosen_clients(
+    directory: Path, own: Mapping[str, Client], words: Sequence[str] | None
+) -> tuple[dict[str, Client], list[str]]:
+    """Make the clients whose names have one of the words; say which peers are missing."""
+    make: dict[str, Callable[[], Client]] = {
+        **{name: partial(own.__getitem__, name) for name in own},
+        "YCSB": lambda: make_ycsb(directory / "classes"),
+        "latte": lambda: make_latte(directory / "latte"),
+    }
+    clients: dict[str, Client] = {}
+    missing = []
+    for name, made in make.items():
+        if words is None or any(word in name for word in words):
+            try:
+                clients[name] = made()
+            except KnickpointError as error:
+                missing.append(f"\nTHE PEER {name} IS MISSING: {error}\n\n")
+    return clients, missing
+
+
 def take_turns(
-    clients: dict[str, Client], target: Target, rounds: int
+    clients: Mapping[str, Client], target: Target, rounds: int, cases: Sequence[Case]
 ) -> dict[tuple[Case, str], list[Figures]]:
     """Run every case with every client, `rounds` times and once before; whoever is first changes."""
     results: dict[tuple[Case, str], list[Figures]] = {}
     run = 0
-    for case in CASES:
+    for case in cases:
         for number in range(rounds + 1):
             for name in sorted(clients, reverse=bool(number % 2)):
                 run += 1

@@ -52,6 +52,11 @@ CASES = tuple(
 )
 
 
+def choose(cases: Sequence[Case], words: Sequence[str] | None) -> tuple[Case, ...]:
+    """Return the cases that have one of the words in their name; all of them if there are none."""
+    return tuple(case for case in cases if words is None or any(word in case.name for word in words))
+
+
 def spread(values: Sequence[float], form: str) -> str:
     """Return the median, and the range; a dash if there is nothing."""
     if not values:

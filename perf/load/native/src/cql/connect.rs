@@ -148,6 +148,8 @@ fn with_settings(builder: SessionBuilder) -> SessionBuilder {
         .compression(None)
         // Without it, a request that does not fill a segment waits until the one before is acknowledged.
         .tcp_nodelay(true)
+        // What is sent together is already: to look once more for others costs a call to the kernel.
+        .write_coalescing(false)
         .connection_timeout(CONNECT_TIMEOUT)
         .pool_size(PoolSize::PerShard(NonZeroUsize::MIN))
         // The Python driver's: a write has its client's time, ever later ones in one client.

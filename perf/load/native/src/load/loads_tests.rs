@@ -1,9 +1,13 @@
 //! Whole loads under a scripted clock: what is planted is what is counted.
 
+use std::cell::RefCell;
+use std::rc::Rc;
+
 use serde_json::{Value, json};
 
 use super::scripted::{Outcome, Server, open, run, spec, stage};
 use crate::load::clock::Clock;
+use crate::load::loops::slice_s;
 use crate::task::Answer;
 
 const DONE: Result<Answer, &str> = Ok(Answer::Completed);
@@ -57,6 +61,62 @@ fn an_open_load_keeps_its_schedule() {
         outcome.progress,
         "0,0,100,0.500000\n0,1,100,0.500000\n0,2,100,0.500000\n"
     );
+}
+
+/// Gives when each operation of an open loop of one engine was sent, by its number.
+fn sends(load: &Value) -> Vec<(u32, f64)> {
+    let sent: Rc<RefCell<Vec<(u32, f64)>>> = Rc::default();
+    let noting = Rc::clone(&sent);
+    let server = Server::new(move |number, sent_s| {
+        let number = u32::try_from(number).unwrap();
+        noting.borrow_mut().push((number, sent_s));
+        (0.000_07, DONE)
+    });
+    steady(load, server);
+    sent.take()
+}
+
+#[test]
+fn starts_that_are_close_are_sent_in_slices_and_none_is_early() {
+    const RATE: f64 = 5000.0;
+    const SLICE_S: f64 = 0.9e-3;
+    let sent = sends(&open(RATE, 64));
+    assert_eq!(sent.len(), 15_000);
+    for (number, sent_s) in &sent {
+        let late_s = sent_s - f64::from(*number) / RATE;
+        assert!((-1e-9..SLICE_S + 1e-9).contains(&late_s), "{late_s}");
+    }
+    let mut woken_s: Vec<_> = sent.iter().map(|one| one.1).collect();
+    woken_s.dedup();
+    let shortest_s = woken_s.windows(2).map(|pair| pair[1] - pair[0]);
+    assert!(shortest_s.fold(f64::INFINITY, f64::min) > SLICE_S - 1e-9);
+}
+
+#[test]
+fn starts_that_are_further_apart_are_never_held_back() {
+    let mut load = open(2200.0, 64);
+    load["arrivals"] = "poisson".into();
+    let outcome = steady(&load, Server::new(|_, _| (0.000_07, DONE)));
+    let found = outcome.intervals("send_lateness");
+    assert!(found.iter().all(|one| one.3 == 0.0), "{found:?}");
+}
+
+#[test]
+fn a_slice_takes_few_of_the_slots() {
+    let cases = [
+        (2300.0, 64, 0.9e-3),
+        (2200.0, 64, 0.0),
+        (20_000.0, 60, 0.25e-3),
+        (90_000.0, 24, 2.0 / 90_000.0),
+        (20_000.0, 23, 0.0),
+    ];
+    for (load_ops_per_s, in_flight, expected_s) in cases {
+        let found_s = slice_s(load_ops_per_s, in_flight);
+        assert!(
+            (found_s - expected_s).abs() < 1e-12,
+            "{load_ops_per_s}: {found_s}"
+        );
+    }
 }
 
 #[test]

@@ -21,6 +21,12 @@ pub const PRELOAD_ATTEMPTS: u32 = 6;
 const FIRST_PAUSE_S: f64 = 0.1;
 /// The longest sleep: how soon an idle loop notices that its stage ends earlier than it could have.
 const NAP_S: f64 = 0.25;
+/// The least time between two wake-ups for sends of an open loop.
+const SLICE_S: f64 = 0.9e-3;
+/// Of the slots, to be taken at once because of that.
+const SLICE_SLOTS: f64 = 1.0 / 12.0;
+/// With fewer at once, each send has its own wake-up.
+const SLICE_SENDS: f64 = 2.0;
 /// After so many operations in a row a slot lets others have a turn, even if each was answered at once.
 const TURN_AFTER: u32 = 16;
 
@@ -36,6 +42,19 @@ impl Span {
         let end_s = Cell::new(end_s);
         Rc::new(Self { begin_s, end_s })
     }
+}
+
+/// Gives how long after a wake-up for sends the next one is, at the least; 0 if each send has its own.
+///
+/// A wake-up costs more than a send. What becomes due between two is sent at the second, never early.
+#[allow(clippy::cast_precision_loss)] // a number of slots
+#[must_use]
+pub fn slice_s(load_ops_per_s: f64, in_flight: usize) -> f64 {
+    let sends = (SLICE_S * load_ops_per_s).min(in_flight as f64 * SLICE_SLOTS);
+    if sends < SLICE_SENDS {
+        return 0.0;
+    }
+    sends / load_ops_per_s
 }
 
 /// How far a sender was behind its schedule, by its own doing, when it last had a free slot.
@@ -117,6 +136,10 @@ pub struct Open<M: Model, C: Clock> {
     /// When each free slot became free, oldest first.
     slots: RefCell<VecDeque<f64>>,
     alarm: Alarm,
+    /// See [`slice_s`].
+    slice_s: f64,
+    /// When the sender last slept until a start.
+    woken_s: Cell<f64>,
 }
 
 impl<M: Model + 'static, C: Clock + 'static> Open<M, C> {
@@ -124,7 +147,7 @@ impl<M: Model + 'static, C: Clock + 'static> Open<M, C> {
     pub fn new(
         streams: &Rc<OperationStreams<M, C>>,
         span: &Rc<Span>,
-        in_flight: usize,
+        (in_flight, slice_s): (usize, f64),
         drain_s: f64,
     ) -> Rc<Self> {
         Rc::new(Self {
@@ -137,10 +160,12 @@ impl<M: Model + 'static, C: Clock + 'static> Open<M, C> {
                 due_s: Cell::new(f64::INFINITY),
                 sender: RefCell::default(),
             },
+            slice_s,
+            woken_s: Cell::new(f64::NEG_INFINITY),
         })
     }
 
-    /// Sends operations at their intended starts, or as soon after as a slot is free.
+    /// Sends operations at their intended starts, or as soon after as the slice ends and a slot is free.
     ///
     /// What is overdue at the end of the span is still sent within the drain; what is left then counts
     /// as never answered, which the recorder knows from the schedule.
@@ -184,13 +209,15 @@ impl<M: Model + 'static, C: Clock + 'static> Open<M, C> {
         self.alarm.ring(ended_s);
     }
 
-    /// Sleeps until an intended start, or until the span ends before it.
+    /// Sleeps until an intended start and the end of the slice, or until the span ends before the start.
     async fn await_start(&self, intended_s: f64) {
         let mut now_s = self.streams.clock.now();
         while now_s < intended_s && intended_s < self.span.end_s.get() {
-            let until_s = intended_s.min(now_s + NAP_S);
+            let due_s = intended_s.max(self.woken_s.get() + self.slice_s);
+            let until_s = due_s.min(now_s + NAP_S);
             self.alarm.wait(&self.streams.clock, until_s, until_s).await;
             now_s = self.streams.clock.now();
+            self.woken_s.set(now_s);
         }
     }
 

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::rc::Rc;
 
 use crate::load::clock::Clock;
-use crate::load::loops::{Open, Span, start_closed, start_to_completion, turn};
+use crate::load::loops::{Open, Span, slice_s, start_closed, start_to_completion, turn};
 use crate::load::output::Output;
 use crate::load::schedule::Schedule;
 use crate::load::streams::OperationStreams;
@@ -223,12 +223,28 @@ impl<M: Model + 'static, C: Clock + 'static> Run<'_, M, C> {
     /// Starts the loops of a stage; they wait until it begins. Its span ends at the latest end.
     fn start_stage(&self, place: usize, stage: &Stage, begin_s: f64) -> Rc<Span> {
         let span = Span::new(begin_s, begin_s + stage.longest_s());
-        let (Load::Closed { in_flight } | Load::Open { in_flight, .. }) = stage.load;
-        match self.plan(place, stage) {
-            None => start_closed(&self.streams, &span, in_flight),
-            Some(schedule) => {
-                let open = Open::new(&self.streams, &span, in_flight, self.drain_s(place));
+        match (&stage.load, self.plan(place, stage)) {
+            (
+                Load::Open {
+                    offered_load_ops_per_s,
+                    in_flight,
+                    ..
+                },
+                Some(schedule),
+            ) => {
+                #[allow(clippy::cast_precision_loss)] // a number of engines
+                let own_ops_per_s = offered_load_ops_per_s / self.spec.engine_count as f64;
+                let slice_s = slice_s(own_ops_per_s, *in_flight);
+                let open = Open::new(
+                    &self.streams,
+                    &span,
+                    (*in_flight, slice_s),
+                    self.drain_s(place),
+                );
                 tokio::task::spawn_local(open.run(schedule));
+            }
+            (Load::Closed { in_flight } | Load::Open { in_flight, .. }, _) => {
+                start_closed(&self.streams, &span, *in_flight);
             }
         }
         span
