@@ -1,4 +1,4 @@
-"""A lab on one machine: three database hosts and a client host, each reached over SSH.
+"""A lab on one machine: three database hosts and two client hosts, each reached over SSH.
 
     up            bring the lab up; one that is up in part is completed, one that is up stays
     down          remove all that `up` made, and put the kernel's settings back
@@ -41,6 +41,7 @@ ADDRESSES = {
     "db-2": "10.77.0.12",
     "db-3": "10.77.0.13",
     "load-1": "10.77.0.21",
+    "load-2": "10.77.0.22",
 }
 """The hosts of configs/testbeds/lab.yaml."""
 _WORK_DIR = Path("/var/lib/knickpoint")  # as host.py has it
@@ -73,6 +74,9 @@ ClientAliveInterval 10
 ClientAliveCountMax 3
 MaxStartups 100
 MaxSessions 100
+# Lets bash leave out ~/.bashrc, which is the machine owner's: what it starts may wait for a lock that
+# a session which was killed has left (pyenv's does, for a minute).
+SetEnv SHLVL=1
 """
 _SSH = """\
 Host {addresses}
@@ -113,7 +117,8 @@ class LabHost:
     def answers(self) -> bool:
         """Return whether the host's sshd says who it is."""
         try:
-            with socket.create_connection((self.address, 22), timeout=2) as connection:
+            # Packets may be lost just after a cable was mended; they are sent again after 1 s and 3 s.
+            with socket.create_connection((self.address, 22), timeout=5) as connection:
                 return connection.recv(4) == b"SSH-"
         except OSError:
             return False

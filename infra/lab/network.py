@@ -98,7 +98,10 @@ def mend(name: str) -> None:
 
 def run(*command: str) -> str:
     """Run a command to its end and give what it prints; HostUnfit with its words if it fails."""
-    done = subprocess.run(command, capture_output=True, text=True, timeout=_LIMIT_S, check=False)
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=_LIMIT_S, check=False)
+    except subprocess.TimeoutExpired as problem:
+        raise HostUnfit(f"{' '.join(command)}: no answer within {_LIMIT_S:g} s") from problem
     if done.returncode:
         why = done.stderr.strip() or f"exit {done.returncode}"
         raise HostUnfit(f"{' '.join(command)}: {why}")

@@ -11,6 +11,8 @@ import signal as signals
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -57,6 +59,15 @@ class Completed:
     returncode: int
     stdout: str
     stderr: str
+
+
+@dataclass(frozen=True, slots=True)
+class RoundTrip:
+    """A line of a program far away, and when it was asked for and was here: monotonic time, in ns."""
+
+    asked_ns: int
+    answer: str
+    answered_ns: int
 
 
 @dataclass(slots=True)
@@ -187,6 +198,18 @@ class SshHost:
             raise StepFailed(argv[0], self.name, _describe_failure(done))
         return done
 
+    def ask(self, argv: Sequence[str], times: int) -> tuple[RoundTrip, ...]:
+        """Start a program that answers each line with a line, and ask it so often, one after the other.
+
+        The connection is that of one command, so that a round trip costs no more than the way.
+        """
+        with self._connection() as ssh:
+            found, done = _ask([*ssh, shlex.join(argv)], times)
+            self._check_reached(done.returncode, done.stderr)
+        if done.returncode or len(found) < times:
+            raise StepFailed(argv[0], self.name, f"{len(found)} answers; {_describe_failure(done)}")
+        return found
+
     def _check_reached(self, returncode: int, stderr: str) -> None:
         # A host out of reach must never read as "the process there has ended".
         if returncode == _SSH_ITSELF_FAILED or returncode < 0:
@@ -250,6 +273,43 @@ class SshHost:
 
 Remote: TypeAlias = LocalHost | SshHost
 """A host on which commands run and files lie. `name` appears in messages."""
+
+
+def _ask(command: Sequence[str], times: int) -> tuple[tuple[RoundTrip, ...], Completed]:
+    """Ask a program until it has answered so often, or says no more; it has the time of any command."""
+    found: list[RoundTrip] = []
+    with (
+        tempfile.TemporaryFile() as complaints,
+        subprocess.Popen(  # noqa: S603  no shell; the command is ours
+            list(command),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=complaints,
+            env=environment(),
+        ) as child,
+    ):
+        limit = threading.Timer(RUN_TIMEOUT_S, child.kill)
+        limit.start()
+        try:
+            while len(found) < times:
+                asked_ns = time.monotonic_ns()
+                os.write(child.stdin.fileno(), b"\n")  # type: ignore[union-attr]  # it is a pipe
+                answer = child.stdout.readline()  # type: ignore[union-attr]  # it is a pipe
+                answered_ns = time.monotonic_ns()
+                if not answer.endswith(b"\n"):
+                    break
+                found.append(RoundTrip(asked_ns, answer.decode(errors="replace").strip(), answered_ns))
+            child.communicate()
+        except BrokenPipeError:
+            child.wait()
+        except BaseException:
+            child.kill()
+            raise
+        finally:
+            limit.cancel()
+        complaints.seek(0)
+        said = complaints.read().decode(errors="replace")
+    return tuple(found), Completed(child.returncode, "", said)
 
 
 def _copy(

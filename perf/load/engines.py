@@ -41,11 +41,11 @@ from perf.model.errors import BundleError, StepFailed, TimedOut, Unreachable
 from perf.model.results import Interval
 from perf.workloads.stages import Stage
 
-CONNECT_POLL_S = 0.25
+# While nothing is measured: until engines are ready, and from the end of the last stage on.
+_IDLE_POLL_S, _LOCAL_IDLE_POLL_S = 0.25, 0.1
 # While a load runs: each look at an engine is a connection over SSH, paid by hosts that measure.
 POLL_S = 1.0
-# After the last stage: nothing is measured any more.
-_END_POLL_S = 0.25
+_LOCAL_COUNTED_POLL_S = 0.25
 # From saying when to its coming: time to tell one engine after the other, maybe over SSH.
 _LEAD_S = 0.5
 _LEAD_EACH_S = 0.5
@@ -109,17 +109,22 @@ def run_engines(
     try:
         with _running(engines):
             limit = _Limit(time.monotonic(), connect_s, "was not ready")
-            _await_all(engines, _is_ready, limit, CONNECT_POLL_S, watch)
+            idle_poll_s = _LOCAL_IDLE_POLL_S if _are_local(engines) else _IDLE_POLL_S
+            _await_all(engines, _is_ready, limit, idle_poll_s, watch)
+            lead_s = _go_lead_s(engines)
             # From the latest begin that the next lines come to.
-            limit = _Limit(time.monotonic() + _go_lead_s(engines) + 1.0, limit_s, "had not ended")
+            limit = _Limit(time.monotonic() + lead_s + 1.0, limit_s, "had not ended")
             load = _Load(engines, steadiness, watch, observe, limit)
-            # A whole second, so that seconds of stages and of logs are those of the clock on the wall.
-            begin_s = float(ceil(load.unix_s() + _go_lead_s(engines)))
+            begin_s = load.unix_s() + lead_s
+            if not engines[0].spec.preload:
+                # A whole second: seconds of stages and of logs are those of the clock on the wall.
+                begin_s = float(ceil(begin_s))
             _report(engines, GO, begin_s)
-            if engines[0].spec.counted:
-                load.follow_counted(engines[0].spec.counted, begin_s)
-            load.follow_stages(begin_s)
-            _await_all(engines, _has_ended, limit, _END_POLL_S, watch)
+            with load.saying_when():
+                if engines[0].spec.counted:
+                    load.follow_counted(engines[0].spec.counted, begin_s)
+                load.follow_stages(begin_s)
+            _await_all(engines, _has_ended, limit, idle_poll_s, watch)
             return replace(_collect(engines, load.starts), warm_ups=tuple(load.warm_ups))
     except StepFailed:
         keep(_salvage(engines))
@@ -160,11 +165,23 @@ class _Load:
         self.warm_ups: list[WarmedUp] = []
         self.starts: dict[tuple[str, int], float] = {}
         """Unix time of the start of each iteration of each phase, so far."""
+        self._under_way = ""
+
+    @contextmanager
+    def saying_when(self) -> Iterator[None]:
+        """Say of what fails meanwhile what was under way."""
+        try:
+            yield
+        except StepFailed as failure:
+            failure.say_when(self._under_way)
+            raise
 
     def follow_stages(self, begin_s: float) -> None:
         """Follow the stages from `begin_s` (Unix time) to the end of the last one."""
         # All engines of a load have the same stages.
         for place, stage in enumerate(self._engines[0].spec.stages):
+            which = f"{stage.phase}, iteration {', '.join(map(str, stage.iterations))}"
+            self._under_way = f"in the warm-up of {which}"
             warm_up = self._warm_up(place, stage, begin_s)
             self.warm_ups.append(warm_up)
             measure_s = begin_s + warm_up.duration_s
@@ -174,15 +191,19 @@ class _Load:
             for edge_s, is_start in ((measure_s, True), (begin_s, False)):
                 self._follow(edge_s)
                 self._observe(Edge(phase=stage.phase, iterations=stage.iterations, is_start=is_start))
+                self._under_way = f"while {which} was measured"
+            # Looks take turns, and in short iterations on slow hosts none is taken at all.
+            for engine in self._engines:
+                _has_ended(engine)
 
     def follow_counted(self, counted: Counted, begin_s: float) -> None:
         """Follow the engines from `begin_s` (Unix time) until all have done their operations."""
+        self._under_way = f"while {counted.phase} was measured"
         self.starts[counted.phase, 1] = begin_s
         self._follow(begin_s)
         self._observe(Edge(phase=counted.phase, iterations=(1,), is_start=True))
         # The window ends with the last result, not with the last process: closing is not measured.
-        is_local = all(isinstance(engine.remote, LocalHost) for engine in self._engines)
-        poll_s = _END_POLL_S if is_local else POLL_S
+        poll_s = _LOCAL_COUNTED_POLL_S if _are_local(self._engines) else POLL_S
         _await_all(self._engines, _has_result, self._limit, poll_s, self._watch)
         self._observe(Edge(phase=counted.phase, iterations=(1,), is_start=False))
 
@@ -298,9 +319,17 @@ def _lead_s(engines: Sequence[Engine]) -> float:
 
 
 def _go_lead_s(engines: Sequence[Engine]) -> float:
-    if all(isinstance(engine.remote, LocalHost) for engine in engines):
+    if _are_local(engines):
         return _LOCAL_LEAD_S * (1 + len(engines))
-    return _lead_s(engines)
+    # On a busy host a command takes seconds: a look at all of them says how many.
+    began_s = time.monotonic()
+    for engine in engines:
+        _is_ready(engine)
+    return _lead_s(engines) + 2 * (time.monotonic() - began_s)
+
+
+def _are_local(engines: Sequence[Engine]) -> bool:
+    return all(isinstance(engine.remote, LocalHost) for engine in engines)
 
 
 def _read_progress(engine: Engine, seconds: float) -> str:

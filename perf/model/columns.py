@@ -8,10 +8,10 @@ from array import array
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
-from functools import cached_property
-from itertools import accumulate, chain, pairwise
-from typing import overload
+from datetime import UTC, datetime, timedelta
+from functools import cache, cached_property
+from itertools import accumulate, chain
+from typing import cast, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,6 +67,19 @@ class Occasions(Sequence[Occasion]):
         return tuple([one.night for one in self._occasions])
 
     @cached_property
+    def night_numbers(self) -> NDArray[np.integer]:
+        """Return the number of each one's night, in the order of time, which their names tell."""
+        ordered = sorted(set(self.nights), key=lambda night: order_by_numbers(night, "-"))
+        numbers = {night: number for number, night in enumerate(ordered)}
+        return np.array([numbers[night] for night in self.nights], dtype=int)
+
+    @cached_property
+    def moments(self) -> NDArray[np.datetime64]:
+        """Return when each started, in UTC."""
+        found = [one.started_at.astimezone(UTC).replace(tzinfo=None) for one in self._occasions]
+        return np.array(found, dtype="datetime64[us]")
+
+    @cached_property
     def days(self) -> NDArray[np.integer]:
         """Return the number of the day of each, from noon to noon: a night is of the day it ends on."""
         found = [(one.started_at + _HALF_A_DAY).toordinal() for one in self._occasions]
@@ -80,9 +93,13 @@ class Occasions(Sequence[Occasion]):
     @cached_property
     def releases(self) -> NDArray[np.integer]:
         """Return the number of each one's release: equal numbers, equal releases."""
-        numbers: dict[Release, int] = {}
-        found = [numbers.setdefault(one.release, len(numbers)) for one in self._occasions]
-        return np.array(found, dtype=int)
+        numbers = {release: number for number, release in enumerate(self.release_of_number)}
+        return np.array([numbers[one.release] for one in self._occasions], dtype=int)
+
+    @cached_property
+    def release_of_number(self) -> tuple[Release, ...]:
+        """Return the releases by their numbers."""
+        return tuple(dict.fromkeys(one.release for one in self._occasions))
 
     @cached_property
     def are_of_different_trials(self) -> bool:
@@ -116,6 +133,12 @@ class Occasions(Sequence[Occasion]):
             wanted = np.fromiter(map(is_wanted, self._occasions), dtype=bool, count=len(self))
             self._masks[is_wanted] = wanted
         return self._masks[is_wanted]
+
+
+@cache
+def order_by_numbers(text: str, separator: str) -> tuple[tuple[int, str], ...]:
+    """Order text by its numbers, so that 10.0 follows 9.1; parts that are words come first."""
+    return tuple((int(part), "") if part.isdecimal() else (-1, part) for part in text.split(separator))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -156,7 +179,8 @@ class Columns:
     @property
     def counts(self) -> list[int]:
         """Return how many iterations each value has."""
-        return [end - start for start, end in pairwise((0, *self.ends))]
+        ends = np.asarray(self.ends, dtype=np.int64)
+        return cast("list[int]", np.diff(ends, prepend=0).tolist())
 
     def occasion(self, number: int) -> Occasion:
         """Return the occasion of a value."""
@@ -183,6 +207,18 @@ class Columns:
             array("d", np.asarray(self.iterations)[moved + np.arange(len(moved))].tobytes()),
             array("I", ends_there.astype(np.uintc).tobytes()),
         )
+
+    def merge(self, other: "Columns") -> "Columns":
+        """Return these values and others of the same occasions, by place."""
+        base = self.ends[-1] if self.ends else 0
+        both = Columns(
+            self.occasions,
+            self.places + other.places,
+            self.values + other.values,
+            self.iterations + other.iterations,
+            self.ends + array("I", (base + end for end in other.ends)),
+        )
+        return both.pick(np.argsort(both.places, kind="stable"))
 
     def cut(self, start: int, stop: int) -> "Columns":
         """Return the values from `start` to before `stop`, both of them within the columns."""

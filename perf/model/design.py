@@ -131,6 +131,8 @@ class Validity:
     """Time that a host's processes were held back by a CPU quota, per second measured."""
     max_clock_step_ms: PositiveFloat
     """How far a host's wall clock may move against its monotonic clock in a trial."""
+    max_clock_offset_ms: PositiveFloat | None = None
+    """How far the wall clocks of client hosts over SSH may be apart; needed where there are several."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

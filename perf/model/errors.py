@@ -124,8 +124,20 @@ class StepFailed(MeasureError):  # noqa: N818  reads as what happened
             escape_control_characters(why),
             escape_control_characters(log_tail),
         )
-        tail = f"\n--- last lines of its log ---\n{self.log_tail.rstrip()}" if log_tail.strip() else ""
-        super().__init__(f"{self.sentence}{tail}")
+        super().__init__(self.sentence)
+
+    def say_when(self, when: str) -> None:
+        """Add to the sentence when it happened."""
+        self.why = f"{self.why} ({when})"
+
+    def __str__(self) -> str:
+        """Write the sentence, and the tail of the log below it."""
+        tail = (
+            f"\n--- last lines of its log ---\n{self.log_tail.rstrip()}"
+            if self.log_tail.strip()
+            else ""
+        )
+        return f"{self.sentence}{tail}"
 
     @property
     def sentence(self) -> str:

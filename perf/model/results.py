@@ -3,6 +3,7 @@
 Units are part of the names. Collections are tuples. No dictionary crosses from one stage to another.
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from enum import StrEnum
@@ -43,6 +44,10 @@ class Purpose(StrEnum):
     """An old release, measured again to watch the testbed."""
     IMPORTED = "imported"
     """Measured by another program and imported in bulk: a point of a series, but never news."""
+
+
+IN_TURNS = (Purpose.CANDIDATE, Purpose.COMPARISON, Purpose.CONFIRMATION, Purpose.BISECTION)
+"""Of trials that are measured side by side, in blocks: they belong to their comparison."""
 
 
 class Source(StrEnum):
@@ -305,3 +310,27 @@ class Move:
     name: str
     before: str
     after: str
+
+
+def find_moves(
+    trials: Sequence[TrialId], environments: Mapping[TrialId, Mapping[str, str]]
+) -> tuple[Move, ...]:
+    """Return what differs from one trial to the next in a list, by place and name.
+
+    A fact that is not known moves nothing: the next that is known is held against the last that was.
+    """
+    found: list[Move] = []
+    known: dict[str, str] = {}
+    last: Mapping[str, str] = {}
+    for place, trial in enumerate(trials):
+        facts = environments.get(trial, {})
+        if facts is last or not facts:  # most share one object with the trial before
+            continue
+        found.extend(
+            Move(place=place, name=name, before=known[name], after=value)
+            for name, value in sorted(facts.items() - known.items())
+            if name in known
+        )
+        known |= facts
+        last = facts
+    return tuple(found)

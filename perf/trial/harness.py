@@ -41,6 +41,7 @@ from perf.model.results import (
 from perf.systems.contract import Cluster, System, name_profile
 from perf.trial import placement
 from perf.trial.attached import make_servers
+from perf.trial.clocks import judge_clocks, read_clocks
 from perf.trial.data_size import find_fitting_data
 from perf.trial.kept_data import KeptData
 from perf.trial.measurement import (
@@ -148,15 +149,14 @@ def run_trial(order: Order, system: System, paths: DataPaths, progress: Progress
         servers.start()
         with servers.naming_the_dead():
             servers.verify_version()
-            draft.before += servers.prove_pinning()
-            _measure(servers, deployment, profiler, staged, draft)
-            draft.doubt(judge(draft.findings, deployment))
+            draft.before += servers.prove_pinning() + _read_clocks(cluster, draft, "before the load")
+            if draft.status is TrialStatus.COMPLETED:  # clocks that are apart would spoil the load
+                _measure(servers, deployment, profiler, staged, draft)
             if draft.status is TrialStatus.COMPLETED:
                 draft.doubt(servers.find_change())
-            draft.after = read_environment(cluster, deployment) + proven.read_again() + fresh
+            draft.after += read_environment(cluster, deployment) + proven.read_again() + fresh
             draft.after += read_method(system.name) + servers.facts() + servers.prove_pinning()
-        draft.doubt(find_drift(draft.before, draft.after))
-        draft.doubt(find_lost(deployment.testbed))
+        draft.doubt((*find_drift(draft.before, draft.after), *find_lost(deployment.testbed)))
     except ConfigError as mistake:
         draft.record(TrialStatus.FAILED, "configure-failed", str(mistake))
     except NodeDied as death:
@@ -174,13 +174,25 @@ def run_trial(order: Order, system: System, paths: DataPaths, progress: Progress
 def _measure(
     servers: Servers, deployment: Deployment, profiler: Profiler, staged: Path, draft: Draft
 ) -> None:
-    """Offer the load, and note what it brings to light as it comes."""
+    """Offer the load, note what it brings to light as it comes, judge it, and look at the clocks."""
     with sample_seconds(servers.cluster, staged) as unsampled:
         for found in measure(servers, deployment, profiler, draft.spent):
             draft.findings += found
             draft.remarks += found.remarks
     draft.spent.enter("finish")
     draft.remarks += (*unsampled, *profiler.keep(staged))
+    draft.doubt(judge(draft.findings, deployment))
+    draft.after += _read_clocks(servers.cluster, draft, "after the load")
+
+
+def _read_clocks(cluster: Cluster, draft: Draft, when: str) -> tuple[Fact, ...]:
+    """Read how far the clocks of several client hosts are apart; doubt a trial that they spoil."""
+    clocks = read_clocks(cluster.clients, when)
+    limit_ms = cluster.testbed.validity.max_clock_offset_ms
+    reasons, unsure = judge_clocks(clocks.facts, when, limit_ms)
+    draft.doubt(reasons)
+    draft.remarks += (*clocks.remarks, *unsure)
+    return clocks.facts
 
 
 def seal_unfetched(order: Order, why: str, paths: DataPaths) -> Trial:

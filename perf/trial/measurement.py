@@ -258,8 +258,8 @@ class _MeasuringRun:
 
     def _observe(self, looks: list[tuple[Edge, Snapshot]], edge: Edge) -> None:
         """Look as iterations begin and end."""
-        if not edge.is_start:
-            self.spent.enter("warm-up")
+        # Engines do not wait for the look: it is part of what begins, and of what follows.
+        self.spent.enter(MEASURED if edge.is_start else "warm-up")
         if not edge.is_start:
             self.profiler.observe(edge)
         try:
@@ -271,7 +271,6 @@ class _MeasuringRun:
             self.profiler.observe(edge)
             numbers = ", ".join(map(str, edge.iterations))
             self.servers.progress.report(f"{edge.phase}: measure iteration {numbers}")
-            self.spent.enter(MEASURED)
 
 
 def _combine(outcome: LoadOutcome, looks: Sequence[tuple[Edge, Snapshot]]) -> LoadFindings:

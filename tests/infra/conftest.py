@@ -47,6 +47,7 @@ def isolated_host(tmp_path: Path) -> Iterator[int]:
         f"AuthorizedKeysFile {tmp_path}/authorized_keys\nPidFile none\nStrictModes no\n"
         "PasswordAuthentication no\nUsePAM no\nPermitRootLogin prohibit-password\nMaxStartups 60\n"
         "Subsystem sftp internal-sftp\n"
+        "SetEnv SHLVL=1\n"  # bash leaves out ~/.bashrc, which may take a minute
     )
     layers = "".join(
         f"mkdir -p {tmp_path}/up{place} {tmp_path}/aside{place}\n"

@@ -17,9 +17,10 @@ ROOT = Path(__file__).parents[2]
 OURS = (
     "perf.systems.fake.server",
     "perf.load.engine.process",
+    "/opt/knickpoint/bin/knickload",
     "org.apache.cassandra.service.CassandraDaemon",
 )
-HOSTS = ("db-1", "db-2", "db-3", "load-1")
+HOSTS = ("db-1", "db-2", "db-3", "load-1", "load-2")
 
 
 @dataclass(frozen=True)
@@ -43,13 +44,23 @@ class Lab:
         return all(state.startswith("up") for state in self.states().values())
 
     def first_process(self, host: str) -> int:
-        found = re.search(r"first process (\d+)", self.states()[host])
-        assert found, f"{host} is not up"
-        return int(found[1])
+        return self.first_processes(host)[host]
+
+    def first_processes(self, *hosts: str) -> dict[str, int]:
+        """Return the first process of each host, by one question: a busy machine is slow to answer."""
+        states, found = self.states(), {}
+        for host in hosts:
+            first = re.search(r"first process (\d+)", states[host])
+            assert first, f"{host} is not up"
+            found[host] = int(first[1])
+        return found
 
     def processes(self, host: str, *programs: str) -> list[int]:
         """Return the pids, as the machine counts, of a host's processes of these programs."""
-        room = Path(f"/proc/{self.first_process(host)}/ns/pid").readlink()
+        return self._processes(self.first_process(host), *programs)
+
+    def _processes(self, first: int, *programs: str) -> list[int]:
+        room = Path(f"/proc/{first}/ns/pid").readlink()
         found = []
         for path in Path("/proc").glob("[0-9]*"):
             try:
@@ -63,7 +74,8 @@ class Lab:
 
     def ours(self, *hosts: str) -> dict[str, list[int]]:
         """Return the servers and engines that run on hosts."""
-        return {host: self.processes(host, *OURS) for host in hosts or HOSTS}
+        firsts = self.first_processes(*(hosts or HOSTS))
+        return {host: self._processes(first, *OURS) for host, first in firsts.items()}
 
 
 @pytest.fixture(scope="session")

@@ -48,7 +48,7 @@ def test_a_night_on_the_lab_ends_in_a_site(lab: Lab, tmp_path: Path) -> None:
         "load-1": "client",
     }
     described = {fact["host"] for fact in facts if fact["name"] == "kernel"}
-    assert described >= set(HOSTS)
+    assert described >= set(HOSTS[:4])
     assert (data / "site" / "index.html").is_file()
     (page,) = (data / "site" / "night").glob("*")
     assert "5.0.9" in page.read_text()

@@ -22,13 +22,13 @@ experiments:
   - name: half-a-minute
     system: {system}
     config: default
-    topology: lab-three
+    topology: {topology}
     workload: half-a-minute
     releases: ["{release}"]
   - name: seconds
     system: {system}
     config: default
-    topology: lab-three
+    topology: {topology}
     workload: seconds
     releases: ["{release}"]
 """
@@ -80,6 +80,7 @@ class Trials:
     directory: Path
     system: str = "fake"
     release: str = "1.0.0"
+    clients: int = 1
     is_hasty: bool = True
     """Whether a host that is silent for some ten seconds is given up."""
     running: list[subprocess.Popen[bytes]] = field(default_factory=list)
@@ -88,7 +89,8 @@ class Trials:
         shutil.copytree(ROOT / "configs", self.directory / "configs")
         testbed = self.directory / "configs" / "testbeds" / "lab.yaml"
         testbed.write_text(BUSY.sub(r"\1: 1000000.0", testbed.read_text()))
-        suite = SUITE.format(system=self.system, release=self.release)
+        topology = "lab-three" if self.clients == 1 else "lab-three-two-clients"
+        suite = SUITE.format(system=self.system, release=self.release, topology=topology)
         (self.directory / "configs" / "suites" / "faults.yaml").write_text(suite)
         for name, seconds in LENGTHS_S.items():
             workload = WORKLOAD.format(name=name, seconds=seconds)
@@ -99,14 +101,22 @@ class Trials:
         ssh.chmod(0o755)
 
     @property
+    def hosts(self) -> tuple[str, ...]:
+        """The hosts that its trials use."""
+        return HOSTS[: 3 + self.clients]
+
+    @property
     def log(self) -> Path:
         return self.directory / f"{len(self.running)}.log"
 
-    def begin(self, experiment: str) -> subprocess.Popen[bytes]:
-        """Begin a trial of one of the two lengths."""
+    def begin(self, experiment: str = "") -> subprocess.Popen[bytes]:
+        """Begin a trial of one of the two lengths; without one, a night of all that the suite has."""
         options = ["--configs", str(self.directory / "configs"), "--data", str(self.directory / "var")]
-        options += ["--suite", "faults", "--experiment", experiment, "--release", self.release]
-        command = [sys.executable, "-m", "perf.commands.main", "measure", *options]
+        options += ["--suite", "faults"]
+        if experiment:
+            options += ["--experiment", experiment, "--release", self.release]
+        verb = "measure" if experiment else "nightly"
+        command = [sys.executable, "-m", "perf.commands.main", verb, *options]
         path = [str(self.directory / "bin")] if self.is_hasty else []
         environment = {**os.environ, "PATH": os.pathsep.join([*path, os.environ["PATH"]])}
         # The testbed names its SSH configuration from the tree's root on.
@@ -119,11 +129,12 @@ class Trials:
         """Begin a trial, and come back once it is under a load that goes on for half a minute."""
         trial = self.begin("half-a-minute")
         log = self.log
-        # On two quiet cores the fake needs 15 s; on two with a load of 18 it took a little over 60 s.
-        limit_s = 180 if self.system == "fake" else 400
+        # On two quiet cores the fake needs 15 s; on two with a load of 18 it took one to three minutes.
+        limit_s = 400
         await_that(lambda: UNDER_LOAD in log.read_text() or trial.poll() is not None, limit_s, "a load")
         assert trial.poll() is None, log.read_text()
-        assert all(len(self.lab.ours(host)[host]) == 1 for host in HOSTS), "three servers, an engine"
+        each = self.lab.ours(*self.hosts)
+        assert all(len(pids) == 1 for pids in each.values()), f"one server or engine on each: {each}"
         return trial
 
     def end(self, trial: subprocess.Popen[bytes], limit_s: float, code: int) -> dict[str, Any]:

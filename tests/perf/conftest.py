@@ -1,4 +1,4 @@
-"""A real sshd on three loopback addresses, and data directories with sealed bundles in them."""
+"""A real sshd on loopback addresses, and data directories with sealed bundles in them."""
 
 import getpass
 import os
@@ -24,7 +24,8 @@ from perf.hosts.remote import SshHost
 from perf.local.paths import DataPaths
 from perf.model.results import Interval, Trial, TrialId
 
-ADDRESSES = ("127.0.0.1", "127.0.0.2", "127.0.0.3")
+ADDRESSES = ("127.0.0.1", "127.0.0.2", "127.0.0.3", "127.0.0.75")
+"""The last one for a real server of its own."""
 
 
 def is_open(port: int) -> bool:
@@ -50,6 +51,7 @@ def sshd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SshHost]:
         + "".join(f"ListenAddress {address}\n" for address in ADDRESSES)
         + f"AuthorizedKeysFile {home}/authorized_keys\nPidFile none\nStrictModes no\n"
         "PasswordAuthentication no\nUsePAM no\nPermitRootLogin prohibit-password\n"
+        "SetEnv SHLVL=1\n"  # bash leaves out ~/.bashrc, which may take a minute
     )
     public = (home / "host.pub").read_text().split(maxsplit=2)
     known = (f"[{address}]:{port} {public[0]} {public[1]}\n" for address in ADDRESSES)

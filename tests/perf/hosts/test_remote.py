@@ -22,7 +22,7 @@ from perf.hosts.remote import (
     send_signal,
     write_text,
 )
-from perf.model.errors import StepFailed
+from perf.model.errors import StepFailed, Unreachable
 
 SLEEPER = [sys.executable, "-c", "print('up', flush=True); import signal; signal.pause()"]
 
@@ -184,3 +184,18 @@ def test_no_command_that_is_run_to_its_end_has_a_password(
     assert (tmp_path / "back").read_text() == "sent"
     assert f"PATH={tmp_path}" in seen.read_text()
     assert planted not in seen.read_text()
+
+
+def test_a_program_far_away_is_asked_line_by_line(sshd: SshHost) -> None:
+    trips = sshd.ask(["sh", "-c", 'while read -r _; do n=$((n + 1)); echo "answer $n"; done'], 3)
+    assert [trip.answer for trip in trips] == ["answer 1", "answer 2", "answer 3"]
+    moments = [moment for trip in trips for moment in (trip.asked_ns, trip.answered_ns)]
+    assert moments == sorted(moments)
+
+
+def test_a_program_that_does_not_answer_says_why(sshd: SshHost) -> None:
+    with pytest.raises(StepFailed, match="sh failed on db1: 1 answers; exit 4: gone"):
+        sshd.ask(["sh", "-c", "read -r _; echo first; echo gone >&2; exit 4"], 2)
+    far = SshHost("db9", "127.0.0.1", sshd.user, 9, sshd.options)
+    with pytest.raises(Unreachable, match="refused"):
+        far.ask(["cat"], 2)

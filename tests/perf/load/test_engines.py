@@ -156,7 +156,10 @@ def assert_gone(engines: tuple[Engine, ...]) -> None:
 
 @pytest.mark.slow
 def test_two_engines_load_and_then_read_what_was_loaded(host: LocalHost, tmp_path: Path) -> None:
-    load = run(make_engines(host, tmp_path, preload_rows=100))
+    loading = make_engines(host, tmp_path, preload_rows=100)
+    load = run(loading)
+    # Measured seconds are those of the clock on the wall; rows that are stored wait for none.
+    assert not float(Path(loading[0].path(GO)).read_text()).is_integer()
     assert total(load, "completed", iteration=0) == total(load, "attempted", iteration=0) == 100
     assert {one.phase for one in load.counters} == {PRELOAD}
     assert load.warm_ups == ()
@@ -165,6 +168,7 @@ def test_two_engines_load_and_then_read_what_was_loaded(host: LocalHost, tmp_pat
     watched = []
     engines = make_engines(host, tmp_path, make_stage(offered), operation=Operation.READ_LATEST)
     read = run(engines, lambda: watched.append(1))
+    assert float(Path(engines[0].path(GO)).read_text()).is_integer()
     assert watched
     assert [result.engine_index for result in read.results] == [0, 1]
     assert read.engine_hosts == ("local", "local")
@@ -265,8 +269,31 @@ def test_an_engine_that_crashes_while_measuring_fails_the_load(host: LocalHost, 
             pid = running_pid(host, engines[1].path("engine.pid"))
             os.kill(pid, signal.SIGKILL) if pid else None
 
-    with pytest.raises(StepFailed, match="load engine 1 ended without a result"):
+    said = r"load engine 1 ended without a result.* \((in the warm-up of|while) steady, iteration 1"
+    with pytest.raises(StepFailed, match=said):
         run(engines, kill_one)
+    assert_gone(engines)
+
+
+@pytest.mark.slow
+def test_an_engine_that_is_lost_is_missed_at_the_end_of_its_iteration_at_the_latest(
+    host: LocalHost, tmp_path: Path
+) -> None:
+    # Too short for any look at an engine in between.
+    stages = [make_stage(iteration_s=1.0, iterations=(number,)) for number in range(1, 9)]
+    engines = make_engines(host, tmp_path, *stages)
+    seen: list[Edge] = []
+
+    def kill_one(edge: Edge) -> None:
+        seen.append(edge)
+        if len(seen) == 1:
+            pid = running_pid(host, engines[1].path("engine.pid"))
+            assert pid is not None
+            os.kill(pid, signal.SIGKILL)
+
+    with pytest.raises(StepFailed, match=r"engine 1 ended .* \(while steady, iteration 1 was measured"):
+        run(engines, observe=kill_one)
+    assert [edge.iterations for edge in seen] == [(1,), (1,)]
     assert_gone(engines)
 
 

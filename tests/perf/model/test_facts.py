@@ -28,7 +28,10 @@ def test_a_host_that_stayed_the_same_is_not_doubted() -> None:
     assert find_drift(facts(FACTS), facts(FACTS)) == ()
 
 
-@pytest.mark.parametrize(("name", "value"), [("load_average_1min", "4.00"), ("steal_ticks", "99")])
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("load_average_1min", "4.00"), ("steal_ticks", "99"), ("clock_offset_ms", "0.1 ± 0.2")],
+)
 def test_what_goes_on_may_move(name: str, value: str) -> None:
     assert drift(name, value) == ()
 

@@ -29,12 +29,14 @@ from perf.local.paths import DataPaths
 from perf.local.progress import Progress
 from perf.model.design import Deployment, PriceSource, Testbed
 from perf.model.errors import HostUnfit, StepFailed
+from perf.model.facts import CLOCK_OFFSET
 from perf.model.metrics import CANARY_PHASES, PRICE_PER_HOUR
 from perf.model.results import Artifact, Fact, Purpose, Sample, Source, Trial, TrialId, TrialStatus
 from perf.systems import registry
 from perf.systems.contract import Cluster, Node
 from perf.systems.fake import system as fake
 from perf.trial import harness
+from perf.trial.clocks import Clocks
 from perf.trial.harness import Order, run_trial
 
 pytestmark = pytest.mark.usefixtures("fake_ports")
@@ -379,6 +381,32 @@ def test_a_load_that_fails_leaves_what_was_seen_of_it_and_remarks_in_their_order
     assert [one.text.partition(":")[0] for one in remarks[::2]] == list(CANARY_PHASES)
     kept, intervals = bundle.read(paths.trials / trial.id)
     assert (intervals, kept.counters) == ((), ())  # of a load that a node did not outlive as well
+
+
+@pytest.mark.parametrize("when", ["before the load", "after the load"])
+def test_clocks_that_are_apart_make_it_invalid_and_before_the_load_none_is_offered(
+    paths: DataPaths, monkeypatch: pytest.MonkeyPatch, when: str
+) -> None:
+    order = make_order("fake-blink", {})
+    testbed = order.deployment.testbed
+    validity = replace(testbed.validity, max_clock_offset_ms=5.0)
+    deployment = replace(order.deployment, testbed=replace(testbed, validity=validity))
+    facts = tuple(
+        Fact(host=host, name=CLOCK_OFFSET, value=f"{ms} ± 0.1")
+        for host, ms in (("load-1", "0.0"), ("load-2", "200.0"))
+    )
+    monkeypatch.setattr(
+        harness,
+        "read_clocks",
+        lambda _, asked: Clocks(facts if asked in {when, "after the load"} else ()),
+    )
+    order = replace(order, deployment=deployment)
+    trial = run_trial(order, fake.Fake(), paths, Progress(io.StringIO()))
+    (reason,) = trial.reasons
+    assert (trial.status, reason.kind) == (TrialStatus.INVALID, "clock-offset")
+    assert reason.text.startswith(when)
+    assert bool(trial.counters) == (when == "after the load")
+    assert all_ended()
 
 
 @pytest.mark.slow

@@ -7,11 +7,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from perf.config.catalog import load_catalog
 from perf.history import bundle
+from perf.load.engines import Edge
 from perf.load.results.search import Found
 from perf.local.paths import DataPaths
 from perf.local.progress import Progress
@@ -32,7 +35,8 @@ from perf.systems import registry
 from perf.systems.fake.devops import FakeDevopsSession
 from perf.trial import harness
 from perf.trial.harness import Order, run_trial
-from perf.trial.measurement import LoadFindings, judge
+from perf.trial.measurement import LoadFindings, _MeasuringRun, judge
+from perf.trial.telemetry import Snapshot
 
 pytestmark = pytest.mark.usefixtures("fake_ports")
 
@@ -96,6 +100,23 @@ def hogs(count: int) -> Iterator[None]:
         for hog in running:
             hog.kill()
             hog.wait()
+
+
+def test_a_look_is_part_of_the_time_that_it_is_taken_in() -> None:
+    events: list[str] = []
+
+    def look() -> Snapshot:
+        events.append("look")
+        return Snapshot(hosts=(), processes=(), levels=())
+
+    noted: Any = SimpleNamespace(enter=events.append)
+    others: Any = SimpleNamespace(
+        observe=lambda _: None, progress=SimpleNamespace(report=lambda _: None)
+    )
+    run = _MeasuringRun(others, others, look, others, noted)
+    for is_start in (True, False):
+        run._observe([], Edge(phase="steady", iterations=(1,), is_start=is_start))  # noqa: SLF001
+    assert events == ["measured", "look", "warm-up", "look"]
 
 
 @pytest.mark.slow

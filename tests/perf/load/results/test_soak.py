@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from perf.load.histogram import Encoder
+from perf.load.histogram import encode_times
 from perf.load.results.outcome import LoadOutcome
 from perf.load.results.soak import (
     FEWEST_WINDOWS,
@@ -93,11 +93,11 @@ def test_windows_that_are_missing_do_not_bend_the_line() -> None:
 @pytest.fixture(scope="module")
 def soak() -> tuple[Interval, ...]:
     """An hour of histograms of ten seconds each, whose times grow by a fifth; some are in two parts."""
-    random, encoder, intervals = np.random.default_rng(5), Encoder(), []
+    random, intervals = np.random.default_rng(5), []
     for place, growth in enumerate(drifting(0.2, 360)):
         times_us = (1000 * growth * np.exp(0.5 * random.normal(size=60))).astype(np.int64)
         for part in (times_us[:50], times_us[50:]) if place % 50 == 0 else (times_us,):
-            encoded = encoder.encode(part)
+            encoded = encode_times(part)
             interval = Interval(
                 phase="soak",
                 operation="write",

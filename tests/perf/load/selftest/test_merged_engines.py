@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from perf.load.histogram import Encoder, Statistics, summarize_times
+from perf.load.histogram import Statistics, encode_times, summarize_times
 from perf.load.histogram import merge as merge_intervals
 from perf.load.results import outcome as load_outcome
 from perf.load.results.outcome import LoadOutcome
@@ -39,7 +39,7 @@ def _log(path: Path, scale_ms: float, seed: int) -> Path:
     for second in range(SECONDS):
         for kind in (RESPONSE_TIME, SERVICE_TIME):
             times_us = (generator.exponential(scale_ms, PER_SECOND) * 1000).astype(np.int64)
-            times = Encoder().encode(times_us)
+            times = encode_times(times_us)
             intervals.append(
                 Interval(
                     phase="merge",
