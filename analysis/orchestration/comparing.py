@@ -4,7 +4,7 @@ An edge: it measures through `perf.jobs.interleaving` and keeps the result besid
 judged is pure: `turns`, `paired` and `sequential`.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -56,7 +56,7 @@ from perf.local import durable
 from perf.local.paths import DataPaths
 from perf.local.plain_files import read_json
 from perf.model.errors import InputError, UsageError
-from perf.model.facts import METHOD, VERSION
+from perf.model.facts import METHOD, VERSION, find_dataset
 from perf.model.identity import named
 from perf.model.results import SIDES, TURNS, SideName, Taken, Trial, TrialStatus
 from perf.model.rules import Detection
@@ -236,7 +236,7 @@ def _conclude(
         finished_at=max(one.trial.finished_at for one in taken),
         command=reproduce,
         caveat=pairing.baseline.deployment.testbed.caveat,
-        remarks=_remarks(pairing),
+        remarks=(*_remarks(pairing), *_doubt_files(taken)),
         diagnostics=compare_diagnostics(taken),
         defaults=_compare_defaults(course),
         method=_compare_methods(taken) if pairing.baseline.program else (),
@@ -434,3 +434,18 @@ def _remarks(pairing: Pairing) -> tuple[str, ...]:
         for remark in side.remarks
     )
     return tuple(map(cut, dict.fromkeys(said)))
+
+
+def _doubt_files(taken: Sequence[Taken]) -> tuple[str, ...]:
+    """Say it if both sides of pairs that count started from different kept files."""
+    pairs: defaultdict[tuple[int, str], list[Trial]] = defaultdict(list)
+    for one in taken:
+        if one.trial.status is TrialStatus.COMPLETED:
+            pairs[one.block, one.pair].append(one.trial)
+    whole = [pair for pair in pairs.values() if len(pair) == len(SIDES)]
+    unlike = [pair for pair in whole if find_dataset(pair[0]) != find_dataset(pair[1])]
+    if not unlike:
+        return ()
+    which = " and ".join(find_dataset(trial) or "rows of its own" for trial in unlike[-1])
+    text = f"the sides started from different files in {len(unlike)} of {len(whole)} pairs: {which}"
+    return (cut(text),)

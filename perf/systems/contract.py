@@ -322,6 +322,8 @@ class KeepsData(Protocol):
     """The directories of a node, below its own, that hold it."""
     unchanging: ClassVar[tuple[str, ...]]
     """Patterns of names of files that are never changed once written, but removed: links will do."""
+    serving: ClassVar[frozenset[str]]
+    """Settings of its configuration file that say how files are read, and shape none."""
 
 
 @runtime_checkable

@@ -13,16 +13,17 @@ import hashlib
 import json
 import secrets
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from pydantic import AwareDatetime, TypeAdapter, ValidationError
 
 from perf.hosts.remote import make_directory, remove_tree, run_repeatable, write_text
-from perf.model.design import Deployment
+from perf.model.design import Deployment, SystemConfig
 from perf.model.errors import StepFailed
+from perf.model.facts import DATASET
 from perf.model.identity import canonical, content_hash
 from perf.model.results import Fact, Reason
 from perf.model.scalars import STRICT
@@ -32,7 +33,7 @@ from perf.trial.method import read_method
 from perf.trial.preflight import read_room
 from perf.trial.servers import Servers
 from perf.trial.spent import Spent
-from perf.trial.storing import DATASET, expected_rows, make_offer, store
+from perf.trial.storing import expected_rows, make_offer, store
 
 MOST_AGE = timedelta(days=30)
 """What is older is made anew: a month of small differences between files and trials is enough."""
@@ -55,7 +56,9 @@ if ! cp -al "$from" "$to" 2>/dev/null; then
   rm -rf "$to"; cp -a --reflink=auto "$from" "$to"; exit
 fi
 find "$to" -type f "$@" -exec sh -c '
-  for file; do cp -p "$file" "$file.own" && mv -f "$file.own" "$file" || exit 1; done' own {} +"""
+  for file; do
+    cp -p --reflink=auto "$file" "$file.own" && mv -f "$file.own" "$file" || exit 1
+  done' own {} +"""
 _LIST_FILES = """cd "$1" && find . -type f -printf '%s %P\\n'"""
 _HASH = 'cd "$1" && shift && for file; do head -c "$BYTES" -- "$file" | sha256sum; done'
 
@@ -70,6 +73,7 @@ class Manifest:
     made_of: Mapping[str, Any]
     """All that shapes the files, but for the release of the line; its hash is the key."""
     version: str
+    config: str
     ordinal: int
     artifact_sha256: str
     made_at: AwareDatetime
@@ -82,18 +86,22 @@ class Manifest:
     @property
     def fact(self) -> Fact:
         """Return which files a trial started from."""
-        text = f"{self.set}, made by {self.version} on {self.made_at:%Y-%m-%d %H:%M} UTC"
+        made_by = f"{self.version} with {self.config}"
+        text = f"{self.set}, made by {made_by} on {self.made_at:%Y-%m-%d %H:%M} UTC"
         return Fact(host="", name=DATASET, value=text)
 
 
 _MANIFEST = TypeAdapter(Manifest)
 
 
-def describe(deployment: Deployment, cluster: Cluster) -> Mapping[str, Any]:
+def describe(
+    deployment: Deployment, cluster: Cluster, serving: Collection[str] = ()
+) -> Mapping[str, Any]:
     """Return all that shapes the files of a data set, but for the release within its line.
 
     Builds of no release are of no order: each reads its own sets alone. Of a workload it is what the
-    preload stores, of Knickpoint itself what makes tables and stores rows.
+    preload stores; of a config all but heap, JVM and the settings `serving`; of Knickpoint itself what
+    makes tables and stores rows.
     """
     workload, release = deployment.workload, cluster.release
     is_build = release.line.endswith(DEV)
@@ -104,11 +112,24 @@ def describe(deployment: Deployment, cluster: Cluster) -> Mapping[str, Any]:
         "build": cluster.artifact.sha256 if is_build else "",
         "topology": content_hash(deployment.topology),
         "nodes": [[node.name, node.address] for node in cluster.nodes],
-        "config": content_hash(deployment.config),
+        "config": content_hash(_keep_shaping(deployment.config, serving)),
         "records": canonical(workload.records),
         "preload": canonical(preload),
         "method": [fact.value for fact in read_method(release.system)],
     }
+
+
+def _keep_shaping(config: SystemConfig, serving: Collection[str]) -> SystemConfig:
+    """Return a config without what only says how files are read.
+
+    Two configs that differ in no more are compared over the same files.
+    """
+    return replace(
+        config,
+        heap_mb=None,
+        jvm_options=tuple(one for one in config.jvm_options if not one.startswith("-X")),
+        settings={key: value for key, value in config.settings.items() if key not in serving},
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,8 +177,12 @@ class KeptData:
         return self.servers.system if isinstance(self.servers.system, KeepsData) else None
 
     def _place(self, node: Node) -> str:
-        key = content_hash(describe(self.deployment, self.servers.cluster))
-        return f"{_sets_of(node, self.servers)}/{key}"
+        return f"{_sets_of(node, self.servers)}/{content_hash(self._made_of)}"
+
+    @property
+    def _made_of(self) -> Mapping[str, Any]:
+        serving = self._system.serving if self._system else ()
+        return describe(self.deployment, self.servers.cluster, serving)
 
     def _tidy(self) -> None:
         """Remove what was left half-made, or is too old."""
@@ -224,6 +249,11 @@ class KeptData:
             servers.settle()
         spent.enter("keep")
         servers.stop()
+        # What was in memory is in small files now: compacted once, not at the start of each trial.
+        servers.start()
+        with servers.naming_the_dead():
+            servers.settle()
+        servers.stop()
         made = self._keep()
         servers.wipe()
         spent.enter("prepare")
@@ -241,8 +271,9 @@ class KeptData:
             manifests.append(
                 Manifest(
                     set=name,
-                    made_of=describe(self.deployment, cluster),
+                    made_of=self._made_of,
                     version=cluster.release.version,
+                    config=cluster.config.name,
                     ordinal=cluster.release.ordinal,
                     artifact_sha256=cluster.artifact.sha256,
                     made_at=made_at,

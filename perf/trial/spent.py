@@ -12,6 +12,8 @@ from perf.model.shown import format_duration
 TRIAL = "trial"
 """The phase of these samples; their operation is the part."""
 MEASURED = "measured"
+BESIDES = "between trials"
+"""What a job does besides its trials: it fetches, seals, judges and reports."""
 
 
 @dataclass(slots=True)
@@ -41,8 +43,11 @@ class Spent:
             )
 
 
-def describe_spent(trials: Iterable[Trial]) -> str:
-    """Return how long trials took, and which share of it each part; "" where none was timed."""
+def describe_spent(trials: Iterable[Trial], whole_s: float = 0.0) -> str:
+    """Return how long trials took, and which share of it each part; "" where none was timed.
+
+    Of a job that took `whole_s` seconds with all that it did besides, that is a part as well.
+    """
     found = defaultdict[str, float](float)
     for trial in trials:
         for sample in trial.samples:
@@ -51,6 +56,9 @@ def describe_spent(trials: Iterable[Trial]) -> str:
     whole = sum(found.values())
     if not whole:
         return ""
+    if whole_s > whole:
+        found[BESIDES] = whole_s - whole
+        whole = whole_s
     measured = found.pop(MEASURED, 0.0)
     parts = (
         f"{part} {seconds / whole:.0%}"

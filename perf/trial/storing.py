@@ -7,15 +7,13 @@ from typing import Any
 from perf.load.offer import Offer
 from perf.model.design import Deployment, Workload
 from perf.model.errors import KnickpointError, StepFailed
+from perf.model.facts import DATASET
 from perf.model.records import Devops, Operation, Records, Stored
 from perf.model.results import Reason, Release
 from perf.systems.contract import System, Target, open_session
 from perf.systems.sessions import Session
 from perf.trial.servers import Servers
 from perf.workloads.loading import preload_rows, row_bytes
-
-DATASET = "dataset"
-"""The step that looks at rows which an earlier trial stored."""
 
 
 def make_offer(servers: Servers, deployment: Deployment) -> Offer:

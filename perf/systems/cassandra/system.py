@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from functools import cache
 from importlib.resources import files
 from io import StringIO
+from itertools import takewhile
 from pathlib import Path
 from typing import ClassVar, TypeAlias
 
@@ -92,6 +93,15 @@ class Cassandra(CqlPlace, Product):
     unchanging: ClassVar[tuple[str, ...]] = (
         *("*-Data.db", "*-Index.db"),
         *("*-Partitions.db", "*-Rows.db"),  # in place of the index, in the format of tries
+    )
+    # Some end in a unit before 4.1. What compacts or flushes is none of them: it shapes files.
+    serving: ClassVar[frozenset[str]] = frozenset(
+        (
+            *("concurrent_reads", "native_transport_max_threads", "disk_access_mode"),
+            *("key_cache_size", "row_cache_size", "file_cache_size", "file_cache_enabled"),
+            *("key_cache_size_in_mb", "row_cache_size_in_mb", "file_cache_size_in_mb"),
+            *("column_index_cache_size", "column_index_cache_size_in_kb"),
+        )
     )
 
     def releases(self) -> tuple[Release, ...]:
@@ -400,7 +410,12 @@ def _is_whole(node: Node, directory: str) -> bool:
 
 
 def _put_java(node: Node, cluster: Cluster) -> str:
-    """Return the path of a fitting `java` on the node's host."""
+    """Return the path of a fitting `java` on the node's host: one search for all nodes there."""
+    for other in takewhile(lambda one: one != node, cluster.nodes):
+        if other.remote.name == node.remote.name:
+            linked = node.remote.run(["readlink", f"{other.work_dir}/java"], check=False)
+            if path := linked.stdout.strip():
+                return path
     majors = (_java_major(cluster.release),)
     if found := java.search(node.remote, majors):
         return found.path

@@ -150,7 +150,11 @@ class _Connection(HTTPConnection):
 
 
 class _Client(Client):  # type: ignore[misc]  # the driver is untyped
-    """The vendor's client of one node, which it asks once."""
+    """The vendor's client of one node, which it asks once.
+
+    What is overridden here and above is private to it and to urllib3, for validity: more than one
+    attempt, or a limit for each packet, would be hidden in the times of an operation.
+    """
 
     def __init__(self, address: str, port: int, limit_s: float) -> None:
         host = f"[{address}]" if ":" in address else address

@@ -21,7 +21,8 @@ from perf.jobs.measuring import Job
 from perf.local.paths import DataPaths
 from perf.local.progress import Progress
 from perf.model.errors import InputError, UsageError
-from perf.model.results import Purpose, Reason, Sample, Taken, Trial, TrialStatus
+from perf.model.facts import DATASET
+from perf.model.results import Fact, Purpose, Reason, Sample, Taken, Trial, TrialStatus
 from perf.systems import registry
 from perf.systems.contract import System
 from perf.trial.harness import Order
@@ -187,6 +188,29 @@ def test_remarks_of_a_side_are_said(run: Run, pairing: Pairing) -> None:
     remark = Reason(kind="planted", text="a handicap was planted")
     planted = replace(pairing, candidate=replace(pairing.candidate, remarks=(remark,)))
     assert run(pairing=planted).remarks == ("candidate: a handicap was planted",)
+
+
+@pytest.mark.parametrize(
+    ("files", "said"),
+    [
+        ({"1.0.0": "a", "1.0.1": "a"}, ()),
+        ({"1.0.0": "a", "1.0.1": "b"}, ("the sides started from different files in 2 of 2 pairs: ",)),
+    ],
+)
+def test_sides_that_started_from_different_files_say_so(
+    run: Run, monkeypatch: pytest.MonkeyPatch, files: dict[str, str], said: tuple[str, ...]
+) -> None:
+    measure = measuring.run_trial
+
+    def start_from(order: Order, system: System, paths: DataPaths, progress: Progress) -> Trial:
+        trial = measure(order, system, paths, progress)
+        fact = Fact(host="", name=DATASET, value=files[order.release.version])
+        return replace(trial, environment_before=(fact,))
+
+    monkeypatch.setattr(measuring, "run_trial", start_from)
+    remarks = run(trials=4).remarks
+    assert len(remarks) == len(said)
+    assert all(map(str.startswith, remarks, said))
 
 
 @pytest.mark.parametrize(

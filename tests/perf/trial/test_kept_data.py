@@ -1,22 +1,30 @@
 """Which files a trial starts from, and when they are made anew: with directories for servers."""
 
+import hashlib
 import io
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import ClassVar
 
 import pytest
+from needs import need
 
 from perf.config.catalog import load_catalog
+from perf.history import bundle
+from perf.hosts.remote import SshHost
+from perf.jobs import measuring
+from perf.jobs.interleaving import ComparisonRun, Pairing, Side, fetch_sides, open_plan
+from perf.jobs.measuring import Job
 from perf.local.paths import DataPaths
 from perf.local.progress import Progress
 from perf.model.design import Deployment
 from perf.model.errors import StepFailed
 from perf.model.records import Sensor
-from perf.model.results import Artifact, Purpose, Reason, Release, Source, TrialId, TrialStatus
+from perf.model.results import Artifact, Purpose, Reason, Release, Source, Trial, TrialId, TrialStatus
 from perf.systems.contract import Cluster, Node
 from perf.systems.fake.system import Fake
 from perf.trial import harness, kept_data
@@ -29,6 +37,7 @@ from perf.trial.spent import Spent
 CONFIGS = Path(__file__).parents[2] / "data" / "configs"
 ARTIFACT = Artifact(source=Source.BUILTIN, sha256="")
 DATA, STATISTICS = "data/rows/1-Data.db", "data/rows/1-Statistics.db"
+FLUSHED = "data/rows/2-Data.db"
 FOUND = [Reason(kind="dataset-failed", text="rows are missing")]
 
 
@@ -37,13 +46,17 @@ class Filing(Fake):
 
     kept_dirs: ClassVar[tuple[str, ...]] = ("data",)
     unchanging: ClassVar[tuple[str, ...]] = ("*-Data.db",)
+    serving: ClassVar[frozenset[str]] = frozenset({"readers"})
 
     def __init__(self) -> None:
         self.running: set[str] = set()
+        self.in_memory: set[str] = set()
         self.stops = True
 
     def start(self, node: Node, cluster: Cluster) -> None:
+        """Run, and compact what was written last."""
         self.running.add(node.name)
+        (Path(node.work_dir) / FLUSHED).unlink(missing_ok=True)
 
     def check(self, cluster: Cluster) -> None:
         pass
@@ -57,6 +70,9 @@ class Filing(Fake):
     def stop(self, node: Node, *, force: bool) -> None:
         if self.stops:
             self.running.discard(node.name)
+        if node.name in self.in_memory:
+            self.in_memory.remove(node.name)
+            (Path(node.work_dir) / FLUSHED).write_text("a few rows")
 
 
 class Host:
@@ -77,7 +93,8 @@ class Host:
         self.loads += 1
         for node in servers.cluster.nodes:
             assert self.system.is_running(node)
-            for path in (self.node(node.name) / DATA, self.node(node.name) / STATISTICS):
+            self.system.in_memory.add(node.name)
+            for path in (Path(node.work_dir) / DATA, Path(node.work_dir) / STATISTICS):
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_text(f"{node.name} {self.loads} {path.name}")
         return ()
@@ -97,6 +114,13 @@ class Host:
     def node(self, name: str) -> Path:
         return self.base / "fake" / name
 
+    def digest(self) -> str:
+        """Return one of all files of all nodes."""
+        nodes = self.base / "fake"
+        files = sorted(path for path in nodes.rglob("*") if path.is_file())
+        said = ((str(path.relative_to(nodes)), path.read_text()) for path in files)
+        return hashlib.sha256(json.dumps(list(said)).encode()).hexdigest()
+
     def kept(self, name: str = "node-1") -> Path:
         (found,) = (self.base / "kept" / "fake" / name).iterdir()
         return found
@@ -115,6 +139,17 @@ def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Host:
     return host
 
 
+@pytest.fixture
+def elsewhere(tmp_path: Path) -> Iterator[Path]:
+    """Yield a directory of another file system."""
+    with TemporaryDirectory(dir="/dev/shm") as name:
+        need(
+            Path(name).stat().st_dev != tmp_path.stat().st_dev,
+            "memory and disk are one file system here",
+        )
+        yield Path(name)
+
+
 def test_the_trial_that_makes_a_set_and_those_after_it_start_from_the_same_files(host: Host) -> None:
     first = host.begin()
     assert host.loads == 1
@@ -124,7 +159,13 @@ def test_the_trial_that_makes_a_set_and_those_after_it_start_from_the_same_files
     assert host.begin() == first
     assert host.loads == 1
     assert {path: path.read_text() for path in files} == files
-    assert "made by 2.0.1 on" in first
+    assert "made by 2.0.1 with default on" in first
+
+
+def test_what_the_shutdown_wrote_is_compacted_before_files_are_kept(host: Host) -> None:
+    host.begin()
+    assert (host.kept() / "files" / DATA).exists()
+    assert not (host.kept() / "files" / FLUSHED).exists()
 
 
 def test_what_never_changes_is_linked_and_what_may_is_copied(host: Host) -> None:
@@ -139,13 +180,76 @@ def test_what_never_changes_is_linked_and_what_may_is_copied(host: Host) -> None
     assert host.loads == 1
 
 
-def test_where_there_are_no_links_files_are_copied(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
-    unlinked = kept_data._COPY.replace("cp -al", "cp --no-such-option")  # noqa: SLF001
-    monkeypatch.setattr(kept_data, "_COPY", unlinked)
-    host.begin()
+def test_where_there_are_no_links_files_are_copied(host: Host, elsewhere: Path) -> None:
+    (host.base / "kept").symlink_to(elsewhere)
+    first = host.begin()
     kept = host.kept() / "files"
     assert (kept / DATA).read_text() == (host.node("node-1") / DATA).read_text()
     assert not (kept / DATA).samefile(host.node("node-1") / DATA)
+    assert host.begin() == first
+
+
+@pytest.mark.slow
+def test_a_host_over_ssh_keeps_its_own_sets(host: Host, sshd: SshHost) -> None:
+    _, key, _, known_hosts = sshd.options
+    config = host.base / "ssh_config"
+    config.write_text(f"Host *\n  IdentityFile {key}\n  {known_hosts.replace('=', ' ', 1)}\n")
+    testbed = host.deployment.testbed
+    hosts = tuple(
+        replace(one, user=sshd.user, port=sshd.port, work_dir=str(host.base / one.address))
+        for one in testbed.hosts
+    )
+    far = replace(testbed, transport="ssh", hosts=hosts, ssh_config=str(config))
+    one = replace(host.deployment.topology, servers=1, replication_factor=1)
+    host.deployment = replace(host.deployment, testbed=far, topology=one)
+    first = host.begin()
+    assert host.begin() == first
+    assert host.loads == 1
+    (kept,) = host.base.glob("127.0.0.1/kept/fake/node-1/*/files")
+    node = host.base / "127.0.0.1/fake/node-1"
+    assert (kept / DATA).samefile(node / DATA)
+    assert not (kept / STATISTICS).samefile(node / STATISTICS)
+    (kept / DATA).write_text("changed")
+    assert host.begin() != first
+    assert host.loads == 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("is_forth", [True, False])
+def test_both_sides_of_a_comparison_start_from_the_same_files(
+    host: Host,
+    make_trial: Callable[..., Trial],
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    is_forth: bool,
+) -> None:
+    def run(order: Order, _: object, paths: DataPaths, __: object) -> Trial:
+        started.append((order.release.version, host.begin(order.release), host.digest()))
+        trial = make_trial(id=order.trial, release=order.release)
+        bundle.seal(bundle.stage(paths, trial.id), trial, ())
+        return trial
+
+    monkeypatch.setattr(measuring, "run_trial", run)
+    host.begin(host.releases[-1])  # the set that is there was made by a release later than both
+    old, new = (
+        Side(label=one.version, version=one.version, deployment=host.deployment)
+        for one in (host.releases[1], host.releases[4])
+    )
+    pairing = Pairing(
+        purpose=Purpose.COMPARISON,
+        suite="fake-short",
+        baseline=old if is_forth else new,
+        candidate=new if is_forth else old,
+    )
+    started: list[tuple[str, str, str]] = []
+    job = Job(load_catalog(CONFIGS), DataPaths(host.base), Progress(io.StringIO()))
+    artifacts = fetch_sides(job, pairing)
+    plan, _ = open_plan(pairing, artifacts, job.paths, datetime.now(UTC))
+    course = ComparisonRun(plan=plan, pairing=pairing, artifacts=artifacts, job=job)
+    assert len([*course.measure_block(1), *course.measure_block(2)]) == 8
+    assert {version for version, _, _ in started} == {old.version, new.version}
+    assert len({(fact, files) for _, fact, files in started}) == 1
+    assert host.loads == 2
 
 
 def test_without_a_data_set_a_trial_begins_empty(host: Host) -> None:
@@ -172,7 +276,7 @@ def lose(host: Host) -> None:
 
 
 def add(host: Host) -> None:
-    (host.kept("node-2") / "files/data/rows/2-Data.db").write_text("")
+    (host.kept("node-2") / "files/data/rows/3-Data.db").write_text("")
 
 
 def flip(host: Host) -> None:
@@ -223,14 +327,19 @@ def test_a_later_release_reads_what_an_earlier_one_made_and_never_the_reverse(ho
 
 def test_what_shapes_files_is_of_another_set_and_what_does_not_is_of_the_same(host: Host) -> None:
     def key(deployment: Deployment, release: Release, artifact: Artifact = ARTIFACT) -> str:
-        return json.dumps(describe(deployment, place(deployment, release, artifact, host.base)))
+        cluster = place(deployment, release, artifact, host.base)
+        return json.dumps(describe(deployment, cluster, Filing.serving))
 
-    made, release = host.deployment, host.releases[0]
-    workload = made.workload
+    release = host.releases[0]
+    made = replace(host.deployment, config=replace(host.deployment.config, settings={"layers": 2}))
+    workload, config = made.workload, made.config
     other = Sensor(kind="sensor", devices=21, payload_bytes=256, latest_count=5)
     same = (
         replace(made, workload=replace(workload, measurements=workload.measurements[:1])),
         replace(made, workload=replace(workload, consistency="one", name="other")),
+        replace(made, config=replace(config, name="big", heap_mb=1024)),
+        replace(made, config=replace(config, jvm_options=("-XX:+UseZGC",))),
+        replace(made, config=replace(config, settings={"readers": 9, "layers": 2})),
     )
     others = (
         replace(made, workload=replace(workload, seed=8)),
@@ -238,8 +347,9 @@ def test_what_shapes_files_is_of_another_set_and_what_does_not_is_of_the_same(ho
         replace(made, workload=replace(workload, records=other)),
         replace(made, topology=replace(made.topology, replication_factor=1)),
         replace(made, topology=replace(made.topology, servers=1)),
-        replace(made, config=replace(made.config, layout={"compaction": "leveled"})),
-        replace(made, config=replace(made.config, settings={})),
+        replace(made, config=replace(config, layout={"compaction": "leveled"})),
+        replace(made, config=replace(config, settings={})),
+        replace(made, config=replace(config, jvm_options=("-Dtable.format=new",))),
     )
     assert {key(one, release) for one in same} == {key(made, release)}
     assert key(made, host.releases[3]) == key(made, release)
@@ -294,6 +404,7 @@ class Forgetful(Fake):
 
     kept_dirs: ClassVar[tuple[str, ...]] = ("data",)
     unchanging: ClassVar[tuple[str, ...]] = ()
+    serving: ClassVar[frozenset[str]] = frozenset()
 
     def install(self, node: Node, cluster: Cluster) -> None:
         super().install(node, cluster)

@@ -46,4 +46,9 @@ def test_the_measured_share_of_several_trials_comes_first(make_trial: Callable[.
 
     trials = [trial(start=20.0, measured=10.0, load=10.0), trial(start=30.0, measured=30.0)]
     assert describe_spent(trials) == "1 min 40 s, 40 % of it measured; start 50 %, load 10 %"
-    assert describe_spent([make_trial(samples=())]) == ""
+    besides = "1 min 40 s, 40 % of it measured; start 50 %, load 10 %"
+    assert describe_spent(trials, 99.0) == besides  # of trials that were done before
+    assert describe_spent(trials, 125.0) == (
+        "2 min 05 s, 32 % of it measured; start 40 %, between trials 20 %, load 8 %"
+    )
+    assert describe_spent([make_trial(samples=())], 9.0) == ""

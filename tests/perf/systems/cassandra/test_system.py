@@ -225,6 +225,9 @@ def test_the_command_line(make_cluster: Callable[..., Cluster]) -> None:
     command, home = commands[0], cluster.nodes[0].work_dir
     assert command[0] == f"{home}/java"
     assert {"-Xms512m", "-Xmx512m", "-XX:+UseG1GC", "-XX:+ExitOnOutOfMemoryError"} <= set(command)
+    # A third second would be waited for where the delay is no less than two.
+    (delay,) = (word for word in command if word.startswith("-Dcassandra.ring_delay_ms="))
+    assert 1000 <= int(delay.partition("=")[2]) < 2000
     assert command.index("-XX:TieredStopAtLevel=1") < command.index("-XX:MaxGCPauseMillis=50")
     assert command[-3:] == (
         "-cp",

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from perf.hosts.remote import Completed, LocalHost
 from perf.model.design import SystemConfig, Testbed, Topology
 from perf.model.errors import NotReady, StepFailed
 from perf.model.results import Artifact, Source
+from perf.releases import java
 from perf.releases.artifacts import SUMS, find_release
 from perf.systems.cassandra.system import Cassandra
 from perf.systems.contract import Cluster, Node
@@ -108,6 +110,31 @@ def test_links_to_the_copy_that_the_host_has(make_cluster: Callable[..., Cluster
         SYSTEM.install(node, cluster)
         assert Path(node.work_dir, "release").readlink() == Path(cluster.artifact.location)
         assert Path(node.work_dir, "java").readlink().parts[-3:] == ("jdk", "bin", "java")
+
+
+def test_a_host_is_searched_for_a_java_once(
+    make_cluster: Callable[..., Cluster], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster = make_cluster(LocalHost())
+    (first,) = cluster.nodes
+    second = replace(first, name="node-2", index=1, work_dir=str(tmp_path / "run" / "node-2"))
+    elsewhere = replace(second, name="node-3", index=2, work_dir=str(tmp_path / "run" / "node-3"))
+    elsewhere = replace(elsewhere, remote=LocalHost(name="other"))
+    cluster = replace(cluster, nodes=(first, second, elsewhere))
+    searched: list[str] = []
+    search = java.search
+
+    def counted(remote: LocalHost, majors: Sequence[int]) -> java.Java | None:
+        searched.append(remote.name)
+        return search(remote, majors)
+
+    monkeypatch.setattr(java, "search", counted)
+    for node in cluster.nodes:
+        SYSTEM.install(node, cluster)
+    assert searched == ["local", "other"]
+    assert {Path(one.work_dir, "java").readlink() for one in cluster.nodes} == {
+        tmp_path / "jdk" / "bin" / "java"
+    }
 
 
 def test_brings_a_verified_copy_to_a_host_without_one(
