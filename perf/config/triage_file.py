@@ -102,7 +102,7 @@ def _replace(path: Path, text: str, meant: tuple[TriageEntry, ...]) -> None:
     target = path.resolve()
     fresh = target.with_suffix(".new")
     try:
-        with fresh.open("w", encoding="utf-8") as file:
+        with durable.naming(path), fresh.open("w", encoding="utf-8") as file:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
@@ -114,8 +114,5 @@ def _replace(path: Path, text: str, meant: tuple[TriageEntry, ...]) -> None:
             raise ConfigError([what, *problems])
         fresh.rename(target)
         durable.sync(target.parent)
-    except OSError as error:
-        error.filename = error.filename or str(path)  # a write that fails does not say where
-        raise
     finally:
         fresh.unlink(missing_ok=True)

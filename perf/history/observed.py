@@ -6,6 +6,7 @@ Both are values of `perf.model.results`, so that judging needs neither the histo
 from array import array
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from itertools import pairwise
 from typing import Any, TypeAlias
 
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 from perf.history.rows import HistoryRow, as_utc
 from perf.model.columns import Columns, Observations, ObservedSeries, Occasion, Occasions
 from perf.model.facts import BOOT_ID, MAY_MOVE, THERMAL_THROTTLE_COUNT
-from perf.model.results import Move, Purpose, Release, SeriesKey, TrialId, TrialStatus
+from perf.model.results import Purpose, Release, SeriesKey, TrialId, TrialStatus
 
 _Work: TypeAlias = tuple[tuple[str, ...], list[int]]
 """What the keys of a trial's series have in common, and the places of the trials."""
@@ -24,31 +25,39 @@ _Values: TypeAlias = NDArray[np.float64]
 _KEY = tuple(SeriesKey.__dataclass_fields__)
 _OF_TRIAL = ("system", "line", "topology", "testbed_class", "config", "workload", "engine")
 _OF_SAMPLE = tuple(name for name in _KEY if name not in _OF_TRIAL)
+_OF_RELEASE = tuple(Release.__dataclass_fields__)
 _IN_ORDER = "ordinal, started_at, trial_id"
 OBSERVED = f"""
     SELECT trial_id, system, line, topology, testbed_class, config,
            workload || '@' || workload_sha256 AS workload, engine, version, ordinal, released_at,
-           started_at, status, night, purpose
+           started_at, status, night, purpose, bundle_sha256
     FROM trials WHERE purpose IN (SELECT unnest(?::VARCHAR[])) ORDER BY {_IN_ORDER}
 """  # noqa: S608  our own names
 """Takes a list of purposes."""
 _KIND = f"hash({', '.join(_OF_SAMPLE)})"
-KINDS = f"SELECT DISTINCT {_KIND} AS kind, {', '.join(_OF_SAMPLE)} FROM samples ORDER BY ALL"  # noqa: S608  our own names
-VALUES = f"""
+_ASKED = f"""
     WITH observed AS (
         SELECT row_number() OVER (ORDER BY {_IN_ORDER}) - 1 AS trial, trial_id
         FROM trials WHERE purpose IN (SELECT unnest(?::VARCHAR[]))
     ),
     asked AS (SELECT unnest(?::JSON::INTEGER[]) AS trial)
+"""  # noqa: S608  our own names
+KINDS = f"""
+    {_ASKED}
+    SELECT DISTINCT {_KIND} AS kind, {", ".join(_OF_SAMPLE)}
+    FROM samples JOIN observed USING (trial_id) JOIN asked USING (trial) ORDER BY ALL
+"""  # noqa: S608  our own names
+VALUES = f"""
+    {_ASKED}
     SELECT trial::INTEGER AS trial, {_KIND} AS kind, coalesce(iteration, 0)::INTEGER AS iteration,
            iteration IS NULL AS is_whole, value
     FROM samples JOIN observed USING (trial_id) JOIN asked USING (trial)
 """  # noqa: S608  our own names
-"""Takes a list of purposes, and trials (as JSON): their places in the rows of `OBSERVED`. Columns of
-numbers are read in seconds, where a row for each of millions of values takes minutes.
+"""Both take a list of purposes, and trials (as JSON): their places in the rows of `OBSERVED`. Columns
+of numbers are read in seconds, where a row for each of millions of values takes minutes.
 """
 _NO_ITERATIONS = (np.empty(0, dtype=int), np.empty(0))
-AT_ONCE = 25_000
+AT_ONCE = 10_000
 """Trials of which the values are sorted at a time: all of a large history take gigabytes."""
 
 ALWAYS_NEW = (*MAY_MOVE, THERMAL_THROTTLE_COUNT, BOOT_ID)
@@ -84,45 +93,29 @@ CODED = f"""
     SELECT codes, list(trial_id ORDER BY trial_id) FROM of_trials GROUP BY codes ORDER BY codes
 """  # noqa: S608  our own names
 """Both take a list of facts to leave out. Most trials share their environment with others."""
-MOVES = f"""
-    WITH asked AS (
-        SELECT unnest(?::JSON::INTEGER[]) AS list, unnest(?::JSON::INTEGER[]) AS place,
-               unnest(?::JSON::VARCHAR[]) AS trial_id
-    ),
-    known AS ({_CIRCUMSTANCES}),
-    neighbours AS (
-        SELECT list, place, name, value,
-               lag(value) OVER (PARTITION BY list, name ORDER BY place) AS before
-        FROM asked JOIN known USING (trial_id)
-    )
-    SELECT list, place, name, before, value FROM neighbours WHERE before <> value ORDER BY ALL
-"""  # noqa: S608  our own names
-"""Takes lists, places and trials (each as JSON), and facts to leave out.
-
-A fact that is not known moves nothing.
-"""
 
 
 def observations(
     trials: Sequence[HistoryRow],
+    occasions: Occasions,
+    asked: Iterable[int],
     kinds: Sequence[HistoryRow],
     read: Callable[[Sequence[int]], Mapping[str, NDArray[Any]]],
-) -> Observations:
-    """Return the observations of the rows of `OBSERVED` and `KINDS`, by series.
+) -> Iterator[ObservedSeries]:
+    """Yield the observations of the `asked` ones of the rows of `OBSERVED`, by series.
 
-    `read` answers `VALUES` about trials. Keys, releases and times that many have in common are one
-    object in memory.
+    `kinds` answers `KINDS` about them, `read` answers `VALUES` about some. Keys, releases and times
+    that many have in common are one object in memory.
     """
-    occasions, works = _occasions(trials), defaultdict[tuple[str, ...], list[int]](list)
-    for place, row in enumerate(trials):
-        works[tuple(row[part] for part in _OF_TRIAL)].append(place)
+    works = defaultdict[tuple[str, ...], list[int]](list)
+    for place in asked:
+        works[tuple(trials[place][part] for part in _OF_TRIAL)].append(place)
     work_of = np.zeros(len(trials), dtype=np.int64)
     for number, of_work in enumerate(works.values()):
         work_of[of_work] = number
     keys, hashes = tuple(works), np.array([row["kind"] for row in kinds], dtype=np.uint64)
     if len(np.unique(hashes)) < len(hashes):
         raise ValueError("two kinds of samples have the same hash")
-    found: list[ObservedSeries] = []
     for some in _portions(tuple(works.items())):
         values = read([place for _, places in some for place in places])
         kind = np.searchsorted(hashes, values["kind"])
@@ -136,8 +129,15 @@ def observations(
                 **{name: kinds[at][name] for name in _OF_SAMPLE},
             )
             own = iterations.get(number, _NO_ITERATIONS)
-            found.append(ObservedSeries(key, _columns(occasions, places, wholes, *own)))
-    return Observations(tuple(sorted(found, key=lambda one: one.key)))
+            yield ObservedSeries(key, _columns(occasions, places, wholes, *own))
+
+
+def join(known: dict[SeriesKey, Columns], new: Iterable[ObservedSeries]) -> Observations:
+    """Add what is new to what was known; return all, by series, and within one by trial."""
+    for one in new:
+        own = known.get(one.key)
+        known[one.key] = one.columns if own is None else own.merge(one.columns)
+    return Observations(tuple(ObservedSeries(key, known[key]) for key in sorted(known)))
 
 
 def _by_series(
@@ -195,27 +195,20 @@ def _columns(
     )
 
 
-def _occasions(trials: Sequence[HistoryRow]) -> Occasions:
-    releases: dict[Release, Release] = {}
-    found = []
-    for row in trials:
-        release = Release(**{field: row[field] for field in Release.__dataclass_fields__})
-        found.append(
-            Occasion(
-                trial=TrialId(row["trial_id"]),
-                release=releases.setdefault(release, release),
-                started_at=as_utc(row["started_at"]),
-                status=TrialStatus(row["status"]),
-                night=row["night"],
-                purpose=Purpose(row["purpose"]),
-            )
+def occasions_of(trials: Sequence[HistoryRow]) -> Occasions:
+    """Return the occasions of the rows of `OBSERVED`."""
+    release_of, status_of, purpose_of = cache(Release), cache(TrialStatus), cache(Purpose)
+    return Occasions(
+        Occasion(
+            trial=TrialId(row["trial_id"]),
+            release=release_of(**{field: row[field] for field in _OF_RELEASE}),
+            started_at=as_utc(row["started_at"]),
+            status=status_of(row["status"]),
+            night=row["night"],
+            purpose=purpose_of(row["purpose"]),
         )
-    return Occasions(found)
-
-
-def move(row: HistoryRow) -> Move:
-    """Return the move of a row of `MOVES`, without its list."""
-    return Move(place=row["place"], name=row["name"], before=row["before"], after=row["value"])
+        for row in trials
+    )
 
 
 def environments(

@@ -6,15 +6,18 @@ stands in the table rolled_up, so it is never silent.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 
 from perf.history.rows import HistoryRow
 from perf.history.storage import file, upgrades
+from perf.history.storage.lake import LakeStorage
 from perf.history.tables import Tables
 from perf.model.histograms import decode, merge
 from perf.model.results import TrialId
@@ -25,6 +28,13 @@ _OLD = """
     GROUP BY ALL ORDER BY trial_id
 """
 _OF_TRIAL = "SELECT * FROM histograms WHERE trial_id = ? ORDER BY position"
+_OF_TRIALS = """
+    SELECT * FROM histograms WHERE trial_id IN (SELECT unnest(?::VARCHAR[])) ORDER BY trial_id, position
+"""
+_ROLLED_UP = "SELECT trial_id FROM rolled_up WHERE trial_id IN (SELECT unnest(?::VARCHAR[]))"
+_REMOVE = "DELETE FROM histograms WHERE trial_id IN (SELECT unnest(?::VARCHAR[]))"
+AT_ONCE = 100
+"""Trials of a lake that are rolled up in one transaction: so long other labs wait, seconds."""
 _TOGETHER = ("phase", "operation", "kind", "iteration")
 
 
@@ -74,6 +84,50 @@ def roll_up_old(path: Path, before: datetime, report: Callable[[str], None]) -> 
                 after += len(merged)
                 report(f"rolled up {done} of {len(old)} trials")
     return RolledUp(trials=len(old), before=sum(old.values()), after=after)
+
+
+def roll_up_lake(
+    storage: LakeStorage, old: Mapping[TrialId, int], report: Callable[[str], None]
+) -> RolledUp:
+    """Roll up these trials of a lake, some in each transaction; report how far it is.
+
+    What was done is kept if it is ended, and done by no one twice. Nothing becomes smaller until
+    `LakeStorage.give_up_past`.
+
+    Raises:
+        HistoryError: the lake cannot be read or written, or a histogram is damaged.
+
+    """
+    trials = list(old)
+    done = before = after = 0
+    for start in range(0, len(trials), AT_ONCE):
+        some = trials[start : start + AT_ONCE]
+        merged: dict[str, Sequence[HistoryRow]] = {}
+        try:
+            found = storage.tables.each_row(_OF_TRIALS, [some])
+            for trial, rows in groupby(found, itemgetter("trial_id")):
+                merged[trial] = roll_up([*rows])
+        except ValueError as error:
+            raise storage.damage(error) from error
+        with storage.explained():
+            kept = storage.transact(partial(_keep, storage.tables, old, merged), "roll up histograms")
+        done, before = done + len(kept), before + sum(old[trial] for trial in kept)
+        after += sum(len(merged[trial]) for trial in kept)
+        report(f"rolled up {start + len(some)} of {len(trials)} trials")
+    return RolledUp(trials=done, before=before, after=after)
+
+
+def _keep(
+    tables: Tables, old: Mapping[TrialId, int], merged: Mapping[str, Sequence[HistoryRow]]
+) -> Sequence[TrialId]:
+    """Put merged histograms in the place of theirs; return of which trials: not of what others did."""
+    others = {row["trial_id"] for row in tables.rows(_ROLLED_UP, [list(merged)])}
+    kept = [TrialId(trial) for trial in merged if trial not in others]
+    tables.execute(_REMOVE, [kept])
+    tables.insert("histograms", [row for trial in kept for row in merged[trial]])
+    rolled_up = [{"trial_id": trial, "histograms": old[trial]} for trial in kept]
+    tables.insert("rolled_up", rolled_up)
+    return kept
 
 
 def roll_up(rows: Sequence[HistoryRow]) -> tuple[HistoryRow, ...]:

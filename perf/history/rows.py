@@ -2,7 +2,7 @@
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from functools import cached_property
 from itertools import repeat
@@ -35,6 +35,9 @@ _COMMON = (
     *(column for name in _NAMED for column in (name, f"{name}_sha256")),
 )
 """The columns of a head that are the same for many trials."""
+_OWN = {"id", "night", "started_at", "finished_at", "reasons"}
+_ALIKE = tuple(field.name for field in fields(TrialHead) if field.name not in _OWN)
+"""What is made of them."""
 _TRIAL = TypeAdapter(Trial)
 _HEAD = TypeAdapter(TrialHead)
 
@@ -142,17 +145,19 @@ def heads_of_rows(
         pydantic.ValidationError: the rows were not written by this schema.
 
     """
-    alike: dict[tuple[object, ...], TrialHead] = {}
+    alike: dict[tuple[object, ...], dict[str, Any]] = {}
     for row in rows:
         name, night = row["trial_id"], row["night"]
         common = tuple([row[column] for column in _COMMON])
         known = alike.get(common)
         if known is None or reasons.get(name) or not (type(name) is type(night) is str):
             head = head_of_row(row, reasons.get(name, ()))
-            alike.setdefault(common, replace(head, reasons=()))
+            alike.setdefault(common, {one: getattr(head, one) for one in _ALIKE})
         else:
             began, ended = as_utc(row["started_at"]), as_utc(row["finished_at"])
-            head = replace(known, id=TrialId(name), night=night, started_at=began, finished_at=ended)
+            head = TrialHead(
+                id=TrialId(name), night=night, started_at=began, finished_at=ended, **known
+            )
         yield head
 
 

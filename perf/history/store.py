@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from itertools import groupby, islice
 from operator import itemgetter
 from pathlib import Path
@@ -18,9 +19,10 @@ from typing import Any, Self
 from zlib import crc32
 
 import duckdb
+import numpy as np
 from numpy.typing import NDArray
 
-from perf.history import bundle, distributions, observed
+from perf.history import bundle, distributions, kept_observations, observed
 from perf.history.place import has_history, read_place
 from perf.history.rows import (
     PARTS,
@@ -31,7 +33,7 @@ from perf.history.rows import (
     trial_of_rows,
     values_of_rows,
 )
-from perf.history.storage import file
+from perf.history.storage import file, lake
 from perf.history.storage.file import FileStorage
 from perf.history.storage.lake import LakeStorage
 from perf.history.tables import Tables
@@ -41,7 +43,7 @@ from perf.model.errors import BundleError, DamagedHistory, HistoryError, UsageEr
 from perf.model.histograms import percentile_us
 from perf.model.metrics import HIGHEST_LOAD
 from perf.model.nights import is_ahead
-from perf.model.results import Move, Observation, Purpose, Release, Source, Trial, TrialHead, TrialId
+from perf.model.results import Observation, Purpose, Release, Source, Trial, TrialHead, TrialId
 from perf.model.shown import list_some
 
 COMPARED_AGAIN = 1_000
@@ -51,6 +53,9 @@ READ_AGAIN = 100
 """Those of them of which all files are read again, at 4 ms each: the latest."""
 VERIFIED_WITHIN_DAYS = 28
 """Of all others a share is read again each day, by their names: after so many days all were."""
+MOST_READ_AGAIN = 500
+"""A day, at most and more or less: of ten years of bundles a 28th would take longer than all else of an
+append. The cycle is doubled where it would be more."""
 _OF_A_LINE = (Purpose.SCHEDULED, Purpose.IMPORTED)
 
 
@@ -86,6 +91,15 @@ class QueryAnswer:
 
     columns: tuple[str, ...]
     rows: tuple[tuple[Any, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _NewTrial:
+    """A bundle that was read, as rows."""
+
+    id: TrialId
+    sha256: str
+    tables: Sequence[tuple[str, Sequence[HistoryRow]]]
 
 
 class History:
@@ -127,9 +141,54 @@ class History:
             HistoryError: the history cannot be written.
 
         """
+        (outcome,) = self.append_together([place])
+        if isinstance(outcome, BundleError):
+            raise outcome
+        return outcome
+
+    def append_together(self, places: Sequence[Path]) -> Sequence[bool | BundleError]:
+        """Do as `append` with each of some bundles, but with all good ones in one transaction.
+
+        For each is given what `append` would return or raise.
+
+        Raises:
+            HistoryError: the history cannot be written; none of them was added.
+
+        """
+        outcomes: dict[Path, bool | BundleError] = dict.fromkeys(places, False)
+        new: dict[Path, _NewTrial] = {}
+        known = self._find_known(places)
+        for place in places:
+            try:
+                if one := self._read_new(place, known):
+                    new[place] = one
+            except BundleError as error:
+                outcomes[place] = error
+        if not new:
+            return [*outcomes.values()]
+        message = f"append {', '.join(list_some([one.id for one in new.values()], 3))}"
+        with self._storage.explained():
+            try:
+                outcomes |= self._storage.transact(partial(self._add, new), message)
+            except (duckdb.InvalidInputException, duckdb.DataError) as error:
+                if len(places) > 1:  # each by itself tells which one it is
+                    return [one for place in places for one in self.append_together([place])]
+                outcomes[places[0]] = BundleError(
+                    f"{places[0]} has a value that the history cannot hold: {error}"
+                )
+        return [*outcomes.values()]
+
+    def append_each(self, places: Sequence[Path]) -> Iterator[tuple[Path, bool | BundleError]]:
+        """Append bundles, as many together as is good for the history; yield what became of each."""
+        for start in range(0, len(places), self._storage.together):
+            some = places[start : start + self._storage.together]
+            yield from zip(some, self.append_together(some), strict=True)
+
+    def _read_new(self, place: Path, known: Mapping[str, str]) -> "_NewTrial | None":
+        """Read a bundle that the history does not hold."""
         sha256 = bundle.digest(place)
-        if self._holds(place, sha256):
-            return False
+        if self._holds(place, sha256, known):
+            return None
         trial, intervals = bundle.read(place)
         if is_ahead(trial.finished_at, datetime.now(UTC)):
             raise BundleError(
@@ -137,33 +196,32 @@ class History:
                 "would be the newest until then. If the clock that measured was wrong, move the bundle "
                 "away; if this machine's is, set it and append again"
             )
+        return _NewTrial(trial.id, sha256, rows_of_trial(trial, intervals, sha256))
 
-        def add() -> bool:
-            # Asked again: by now another lab may have appended it.
-            if self._holds(place, sha256):
-                return False
-            for table, rows in rows_of_trial(trial, intervals, sha256):
-                self._tables.insert(table, rows)
-            return True
-
-        with self._storage.explained():
+    def _add(self, new: Mapping[Path, "_NewTrial"]) -> dict[Path, bool | BundleError]:
+        """Insert what is not there by now: another lab may have appended it."""
+        outcomes: dict[Path, bool | BundleError] = {}
+        known = self._find_known([*new])
+        for place, one in new.items():
             try:
-                return self._storage.transact(add, f"append {trial.id}")
-            except (duckdb.InvalidInputException, duckdb.DataError) as error:
-                raise BundleError(
-                    f"{place} has a value that the history cannot hold: {error}"
-                ) from error
+                outcomes[place] = not self._holds(place, one.sha256, known)
+            except BundleError as error:
+                outcomes[place] = error
+            for table, rows in one.tables if outcomes[place] is True else ():
+                self._tables.insert(table, rows)  # all trials' at once would take longer
+        return outcomes
 
     def observations(self, *purposes: Purpose) -> tuple[Observation, ...]:
         """Return all observations of `observed_series`, as objects."""
         return tuple(self.observed_series(*purposes))
 
-    def observed_series(self, *purposes: Purpose) -> Observations:
+    def observed_series(self, *purposes: Purpose, kept: Path | None = None) -> Observations:
         """Return each trial's value for each series it has samples of, whatever the trial's status.
 
         They are ordered by series, release line and ordinal, time and trial id. Without purposes these
         are scheduled and imported trials; others are left out unless asked for: the build of a pull
-        request is no point on a release line.
+        request is no point on a release line. What is `kept` in that file is not read again, and what
+        is read is kept there; ask for the same purposes each time.
         """
         chosen = [purpose.value for purpose in purposes or _OF_A_LINE]
 
@@ -173,9 +231,19 @@ class History:
         with self.snapshot():  # what comes later names places in the rows that come first
             try:
                 trials = self._tables.rows(observed.OBSERVED, [chosen])
-                return observed.observations(trials, self._tables.rows(observed.KINDS), read)
+                occasions = observed.occasions_of(trials)
+                known = kept_observations.read(kept, self._storage.origin, trials, occasions)
+                asked = [*map(int, np.flatnonzero(~known.is_known))]
+                if not asked:
+                    return observed.join(known.series, ())
+                kinds = self._tables.rows(observed.KINDS, [chosen, json.dumps(asked)])
+                new = observed.observations(trials, occasions, asked, kinds, read)
+                found = observed.join(known.series, new)
             except ValueError as error:
                 raise self._storage.damage(error) from error
+        if kept:
+            kept_observations.write(kept, self._storage.origin, trials, found)
+        return found
 
     def environments(self) -> dict[TrialId, Mapping[str, str]]:
         """Return what was true of each trial beside its release, by trial and name; all purposes."""
@@ -183,21 +251,6 @@ class History:
         with self.snapshot():  # both number the same names
             codes = tuple(self._tables.stream(observed.CODES, left_out))
             return observed.environments(codes, self._tables.stream(observed.CODED, left_out))
-
-    def moves(self, lists: Sequence[Sequence[TrialId]]) -> tuple[tuple[Move, ...], ...]:
-        """Return for each list of trials what differs from one to the next, by place and name."""
-        asked = [
-            (number, place, trial)
-            for number, trials in enumerate(lists)
-            for place, trial in enumerate(trials)
-        ]
-        found: tuple[list[Move], ...] = tuple([] for _ in lists)
-        columns = [json.dumps(column) for column in zip(*asked, strict=True)]
-        for row in (
-            self._tables.rows(observed.MOVES, [*columns, [*observed.ALWAYS_NEW]]) if asked else ()
-        ):
-            found[row["list"]].append(observed.move(row))
-        return tuple(map(tuple, found))
 
     def trials(self, only: Sequence[TrialId] | None = None) -> tuple[Trial, ...]:
         """Return all trials, or only these, with all that belongs to them, by start and id.
@@ -233,13 +286,13 @@ class History:
         with self.snapshot():
             for row in self._tables.rows("SELECT * FROM reasons ORDER BY trial_id, position"):
                 reasons[row["trial_id"]].append({"kind": row["kind"], "text": row["text"]})
-            rows = self._tables.rows(
+            rows = self._tables.each_row(
                 "SELECT * EXCLUDE (log_tail) FROM trials ORDER BY started_at, trial_id"
             )
-        try:
-            return tuple(heads_of_rows(rows, reasons))
-        except ValueError as error:
-            raise self._storage.damage(error) from error
+            try:
+                return tuple(heads_of_rows(rows, reasons))
+            except ValueError as error:
+                raise self._storage.damage(error) from error
 
     def bundle_digests(self) -> dict[TrialId, str]:
         """Return the SHA-256 of each trial's bundle, the latest first: equal digest, equal trial."""
@@ -385,16 +438,25 @@ class History:
         except duckdb.Error as error:
             raise UsageError(f"the query failed: {error}") from error
 
-    def _holds(self, place: Path, sha256: str) -> bool:
+    def _find_known(self, places: Sequence[Path]) -> Mapping[str, str]:
+        """Return the digests of those of some bundles that it holds: at once, it may be far away."""
+        # A name in another encoding than UTF-8 is that of no trial, and DuckDB does not take it.
+        names = [place.name.encode(errors="replace").decode() for place in places]
+        rows = self._tables.rows(
+            "SELECT trial_id, bundle_sha256 FROM trials WHERE trial_id IN (SELECT unnest(?::TEXT[]))",
+            [names],
+        )
+        return {row["trial_id"]: row["bundle_sha256"] for row in rows}
+
+    def _holds(self, place: Path, sha256: str, known: Mapping[str, str]) -> bool:
         """Return whether the history has this bundle; refuse another one under its id."""
-        known = self._tables.rows("SELECT bundle_sha256 FROM trials WHERE trial_id = ?", [place.name])
-        if known and known[0]["bundle_sha256"] != sha256:
+        if known.get(place.name, sha256) != sha256:
             raise BundleError(
                 f"{place} is not the bundle that the history holds under this trial id: its manifest "
-                f"has SHA-256 {sha256}, the history says {known[0]['bundle_sha256']}. A sealed bundle "
-                f"must not change; {self._storage.advice}"
+                f"has SHA-256 {sha256}, the history says {known[place.name]}. A sealed bundle must not "
+                f"change; {self._storage.advice}"
             )
-        return bool(known)
+        return place.name in known
 
     def _refuse_mixture(self, trials: Sequence[TrialId]) -> None:
         """Refuse to merge the histograms of trials that are unknown or measured different things."""
@@ -420,6 +482,16 @@ def open_history(path: Path, *, read_only: bool = False) -> History:
             raise HistoryError(f"there is no history at {path} yet: make one with: knickpoint append")
         file.create(path)
     return History(FileStorage(path, read_only=read_only))
+
+
+def describe_state(path: Path) -> str:
+    """Return what is different for each state of a history; empty without one, or out of reach.
+
+    Ask before the history is read. If others append between the two, what was returned is of a state
+    that never comes back, and fits nothing.
+    """
+    place = read_place(path)
+    return lake.describe_state(place) if place else file.describe_state(path)
 
 
 def append_all(paths: DataPaths, report: Callable[[str], None]) -> Appended:
@@ -527,28 +599,15 @@ def _list_lost(lost: Sequence[str], how: str = "is gone, cannot be read or is an
 
 
 def _append_each(history: History, paths: Sequence[Path], report: Callable[[str], None]) -> Appended:
-    new = known = 0
-    bad: list[str] = []
-    changed: list[str] = []
     # Known ones are reported at once: asked one by one, a catalog that is far away would take minutes.
     digests = history.bundle_digests()
-    here = {place.name for place in paths}
-    newest = next((name for name in digests if name in here), None)
-    due = {*_find_due(digests, _days_since(history.started_at(newest) if newest else None))}
-    compared, read_whole = ({*islice(digests, most), *due} for most in (COMPARED_AGAIN, READ_AGAIN))
-    for place in paths:
-        name = TrialId(place.name)
-        if name in digests and name not in compared:
-            known += 1
-            continue
-        try:
-            is_new = digests.get(name) != bundle.digest(place) and history.append(place)
-            if name in read_whole:
-                bundle.check(place)
-        except BundleError as error:
-            (changed if name in digests else bad).append(str(error))
-            continue
-        if is_new:
+    there = [place for place in paths if place.name in digests]
+    changed = _find_changed(history, digests, there)
+    new, known, bad = 0, len(there) - len(changed), list[str]()
+    for place, outcome in history.append_each([one for one in paths if one.name not in digests]):
+        if isinstance(outcome, BundleError):
+            bad.append(str(outcome))
+        elif outcome:
             new += 1
             report(f"appended {place.name}")
         else:
@@ -563,21 +622,46 @@ def _append_each(history: History, paths: Sequence[Path], report: Callable[[str]
     return Appended(new=new, known=known, bad=(*bad, *changed))
 
 
-def _days_since(newest: datetime | None) -> range:
+def _find_changed(
+    history: History, digests: Mapping[TrialId, str], places: Sequence[Path]
+) -> list[str]:
+    """Return what is wrong with those of the known bundles that are due to be looked at again."""
+    here = {place.name for place in places}
+    newest = next((name for name in digests if name in here), None)
+    cycle = VERIFIED_WITHIN_DAYS
+    while len(digests) > cycle * MOST_READ_AGAIN:  # doubled, so that days are dealt anew but rarely
+        cycle *= 2
+    days = _days_since(history.started_at(newest) if newest else None, cycle)
+    due = {*_find_due(digests, days, cycle)}
+    compared, read_whole = ({*islice(digests, most), *due} for most in (COMPARED_AGAIN, READ_AGAIN))
+    changed: list[str] = []
+    for place in (one for one in places if one.name in compared):
+        name = TrialId(place.name)
+        try:
+            if digests[name] != bundle.digest(place):
+                history.append(place)  # which refuses it
+            if name in read_whole:
+                bundle.check(place)
+        except BundleError as error:
+            changed.append(str(error))
+    return changed
+
+
+def _days_since(newest: datetime | None, most: int) -> range:
     """Return the days, as numbers, since what the history holds was measured: those of today, too.
 
     Whoever measures on working days only must read on Monday what was due on Sunday.
     """
     today = datetime.now(UTC).toordinal()
     first = newest.toordinal() + 1 if newest else today
-    return range(max(min(first, today), today - VERIFIED_WITHIN_DAYS + 1), today + 1)
+    return range(max(min(first, today), today - most + 1), today + 1)
 
 
-def _find_due(names: Iterable[TrialId], days: Iterable[int]) -> Iterator[TrialId]:
-    """Yield the trials whose bundles are read again on some days."""
-    of_days = {day % VERIFIED_WITHIN_DAYS for day in days}
+def _find_due(names: Iterable[TrialId], days: Iterable[int], cycle: int) -> Iterator[TrialId]:
+    """Yield the trials whose bundles are read again on some days of a cycle of so many."""
+    of_days = {day % cycle for day in days}
     for name in names:
-        if crc32(name.encode()) % VERIFIED_WITHIN_DAYS in of_days:
+        if crc32(name.encode()) % cycle in of_days:
             yield name
 
 

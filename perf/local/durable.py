@@ -26,17 +26,26 @@ def atomic_write(path: Path, content: bytes) -> None:
     make_directory(path.parent)
     fresh = path.with_name(f"{path.name}.new")
     try:
-        with _opened_alone(fresh) as file:
+        with naming(path), _opened_alone(fresh) as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
             fresh.replace(path)
-    except OSError as error:
-        error.filename = error.filename or str(path)  # a write that fails does not say where
+    except OSError:
         with suppress(OSError):  # what went wrong first is what must be reported
             fresh.unlink(missing_ok=True)
         raise
     sync(path.parent)
+
+
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Name this file in an error of the operating system that names none: that of a write or a sync."""
+    try:
+        yield
+    except OSError as error:
+        error.filename = error.filename or str(path)
+        raise
 
 
 @contextmanager
@@ -110,9 +119,7 @@ def sync(path: Path) -> None:
     """
     descriptor = os.open(path, os.O_RDONLY)
     try:
-        os.fsync(descriptor)
-    except OSError as error:
-        error.filename = str(path)  # it does not say where
-        raise
+        with naming(path):
+            os.fsync(descriptor)
     finally:
         os.close(descriptor)

@@ -48,6 +48,11 @@ class DataPaths:
         return self.data / "readings.json"
 
     @property
+    def observations(self) -> Path:
+        """What trials measured, by series, so that the next judgement reads only those that are new."""
+        return self.data / "observations.npz"
+
+    @property
     def answer(self) -> Path:
         """What `detect` said last, so that nothing is judged again while nothing is new."""
         return self.data / "answer.json"

@@ -20,7 +20,7 @@ from perf.history.storage import file
 from perf.history.store import open_history, rebuild
 from perf.local.paths import DataPaths
 from perf.model.errors import HistoryError, KnickpointError
-from perf.model.results import Interval, Purpose, Trial, TrialId
+from perf.model.results import Interval, Purpose, Trial, TrialId, find_moves
 from reports.pages.reproduction.courses import cut
 
 LONGEST_S = 30.0
@@ -50,8 +50,7 @@ def ask_everything(path: Path) -> None:
         trials = [head.id for head in history.heads()]
         history.trials()
         history.observations(*Purpose)
-        history.environments()
-        history.moves([trials])
+        find_moves(trials, history.environments())
         history.bundle_digests()
         history.search_bounds()
         history.find_trials()

@@ -293,7 +293,8 @@ def describe(name: str, place: Path) -> dict[str, object]:
 
 def _list_files(place: Path) -> list[str]:
     # What is only kept to be quicker is kept where the disk lets us, and said to be missing by nobody.
-    beside = (".lock", ".wal", "/answer.json", "/readings.json", "/site-stamp.json")
+    quick = ("/answer.json", "/readings.json", "/observations.npz", "/site-stamp.json")
+    beside = (".lock", ".wal", *quick)
     names = (str(one.relative_to(place)) for one in place.rglob("*"))
     return sorted(one for one in names if not one.endswith(beside))
 

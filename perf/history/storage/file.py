@@ -64,6 +64,8 @@ class FileStorage:
     """A DuckDB file. Its lock keeps others out, its configuration keeps queries in."""
 
     advice = "restore it, or accept what is there now with: knickpoint history rebuild"
+    together = 1
+    """Trials that are appended in one transaction."""
 
     def __init__(self, path: Path, *, read_only: bool) -> None:
         """Open an existing history file.
@@ -75,6 +77,8 @@ class FileStorage:
         self.connection = connect(path, read_only=read_only)
         self.name = str(path)
         self._path, self._is_read_only = path, read_only
+        found = path.stat()
+        self.origin = f"{found.st_dev} {found.st_ino}"
         self.tables = Tables(self.connection, self.explained)
 
     def explained(self) -> AbstractContextManager[None]:

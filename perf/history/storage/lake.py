@@ -11,7 +11,7 @@ import importlib
 import os
 import re
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from functools import cache
 from pathlib import Path
 from typing import TypeVar
@@ -19,10 +19,11 @@ from typing import TypeVar
 import duckdb
 
 from perf.history.place import FORM, LakePlace
-from perf.history.storage import file
+from perf.history.storage import file, upgrades
 from perf.history.storage.queries import refuse_reaching
 from perf.history.storage.writer_lock import MISSING_EXTRA, WriterLock
 from perf.history.tables import Tables, quoted
+from perf.local.progress import note
 from perf.model.errors import HistoryError, UsageError
 
 T = TypeVar("T")
@@ -32,6 +33,12 @@ NAME = "history"
 MOST_INLINED = 200
 """Trials in the catalog itself, after which they are moved into Parquet files."""
 _INLINED_ROWS = 1_000_000
+_WITHOUT_PAST = (
+    "ducklake_rewrite_data_files(?, delete_threshold => 0.0)",
+    "ducklake_merge_adjacent_files(?)",
+    "ducklake_expire_snapshots(?, older_than => now())",
+)
+"""Only what no snapshot names can be deleted, and a merged file is named by the one that merged it."""
 _ATTEMPTS = 5
 _TIMEOUT_S = 10
 _SIGNED: dict[str, str | bool | int | float | list[str]] = {
@@ -42,6 +49,8 @@ _SIGNED: dict[str, str | bool | int | float | list[str]] = {
 CONFIG = {**_SIGNED, "allow_unsigned_extensions": True}
 _SECRETS = ("PGPASSWORD", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN")
 _MOST_SAID = 600
+# A table of rows that lie in the catalog goes when they are moved after an upgrade: that aborts.
+_GONE = ("404 (Not Found)", "HTTP 404", "No such file or directory", "transaction is aborted")
 
 
 class LakeStorage:
@@ -51,6 +60,9 @@ class LakeStorage:
         "restore it; if another lab measured under the same id, give each lab a name of its own: lab "
         "in its history.yaml"
     )
+    together = 5
+    """Trials that are appended in one transaction, for each takes a dozen answers of PostgreSQL; of 20,
+    DuckLake takes four times as much CPU for each."""
 
     def __init__(self, place: LakePlace, *, read_only: bool, at: str | None = None) -> None:
         """Open the lake; make it if there is none and it is opened for writing.
@@ -62,7 +74,7 @@ class LakeStorage:
             HistoryError: it cannot be reached, or is no history, or there is none to read.
 
         """
-        self.name = place.history
+        self.name = self.origin = place.history
         self._place = place
         with ExitStack() as undo:
             self._lock = WriterLock(place.address, self.name)
@@ -77,7 +89,7 @@ class LakeStorage:
                 else:
                     with self._lock.held():
                         self._attach_or_make()
-                self._check()
+                self._check(is_past=at is not None)
                 _lock_in(self.connection, place)
             undo.pop_all()
         self._has_appended = False
@@ -138,12 +150,45 @@ class LakeStorage:
     def flush(self) -> None:
         """Move all rows that lie in the catalog into Parquet files; snapshots stay as they are."""
         with self._lock.waited_for(), self.explained():
-            self.connection.execute("CALL ducklake_flush_inlined_data(?)", [NAME])
+            self._flush()
+
+    def _flush(self) -> None:
+        # Each by itself: of all tables at once, after one was altered, DuckLake ended in an internal
+        # error ("access index 0 within vector of size 0") with 14.6 million samples.
+        for table in sorted(_list_tables(self.connection)):
+            sql = "CALL ducklake_flush_inlined_data(?, table_name => ?)"
+            self.connection.execute(sql, [NAME, table])
+
+    def measure(self) -> int:
+        """Return the bytes of all objects that today's history is in."""
+        sql = "SELECT sum(file_size_bytes + delete_file_size_bytes) AS size FROM ducklake_table_info(?)"
+        return int(self.tables.rows(sql, [NAME])[0]["size"] or 0)
+
+    def give_up_past(self) -> bool:
+        """Keep the history as it is now only: merge its files, forget its snapshots, delete the rest.
+
+        Objects go when all who had the history open before have closed it; return False if that takes
+        too long: then they go the next time.
+
+        Raises:
+            HistoryError: it cannot be done; the history itself is as it was.
+
+        """
+        with self._lock.waited_for(), self.explained():
+            self._flush()
+            for step in _WITHOUT_PAST:
+                self.connection.execute(f"CALL {step}", [NAME])
+        if not self._lock.wait_for_others():
+            return False
+        with self._lock.waited_for(), self.explained():
+            self.connection.execute("CALL ducklake_cleanup_old_files(?, cleanup_all => true)", [NAME])
+        return True
 
     def _attach_or_make(self) -> None:
         """Attach the lake; make its tables if it has none. The caller holds the lock."""
         attach(self.connection, self._place, read_only=False)
         if _list_tables(self.connection):
+            self._upgrade()
             return
         # The one row of `meta` goes into a file at once: a path that cannot be written, or keys that
         # do not fit, are reported now and not after the first 200 trials.
@@ -153,19 +198,60 @@ class LakeStorage:
         detach(self.connection)
         attach(self.connection, self._place, read_only=False)
 
-    def _check(self) -> None:
-        """Check that it is a history of this schema. Reads a file: so the path is known to be there."""
+    def _upgrade(self) -> None:
+        """Bring a lake of an older schema to today's, in one transaction. The caller holds the lock."""
+        version = self._read_version()
+        if version is None or not upgrades.OLDEST <= version < file.SCHEMA_VERSION:
+            return  # there is nothing to do, or it is refused
+        what = f"schema version {version} to {file.SCHEMA_VERSION}"
+        note(f"{self.name}: {what}; labs with an older Knickpoint are refused from now on")
+        with self._lock.waited_for(), self.tables.transaction():
+            try:
+                upgrades.add_what_lacks(self.connection, version, _keyless(file.schema()))
+            except ValueError as error:
+                raise self.damage(error) from error
+            self.connection.execute("UPDATE meta SET schema_version = ?", [file.SCHEMA_VERSION])
+            sign(self.connection, self._place, what)
+
+    def _read_version(self) -> int | None:
+        """Return the schema's version; None if it is no history. Reads a file: so the path is there."""
         if not {"meta", "trials"} <= _list_tables(self.connection):
+            return None
+        found = self.connection.execute("SELECT schema_version FROM meta").fetchall()
+        return int(found[0][0]) if len(found) == 1 else None
+
+    def _check(self, *, is_past: bool) -> None:
+        """Check that it is a history of this schema, or of one before if it is shown as it was."""
+        version = self._read_version()
+        if version is None:
             raise HistoryError(
                 f"there is no history in {self.name} at this time: make one with: knickpoint append"
             )
-        versions = self.connection.execute("SELECT schema_version FROM meta").fetchall()
-        if versions != [(file.SCHEMA_VERSION,)]:
+        if version == file.SCHEMA_VERSION or (is_past and version < file.SCHEMA_VERSION):
+            return
+        said = f"the history {self.name} has schema version {version}"
+        if version > file.SCHEMA_VERSION:
             raise HistoryError(
-                f"the history {self.name} has schema version {versions[0][0] if versions else 'none'}; "
-                f"this Knickpoint reads and writes {file.SCHEMA_VERSION}: use the same Knickpoint in "
-                "all labs"
+                f"{said}, written by a newer Knickpoint; this one knows {file.SCHEMA_VERSION}: update "
+                "it, then run the command again. What this lab measured is in its bundles"
             )
+        raise HistoryError(
+            f"{said}, of an older Knickpoint; the first lab that appends with this one brings it to "
+            f"{file.SCHEMA_VERSION}, and older ones are refused then. Update all labs, then run: "
+            "knickpoint append"
+        )
+
+
+def describe_state(place: LakePlace) -> str:
+    """Return what is different for each state of a lake; empty if it is out of reach.
+
+    Asked before the lake is read, it is that of what is read, or of a state that never comes back.
+    """
+    try:
+        with closing(WriterLock(place.address, place.history)) as lock:
+            return lock.describe_state()
+    except (HistoryError, UsageError):
+        return ""
 
 
 def prepare(connection: duckdb.DuckDBPyConnection, place: LakePlace) -> None:
@@ -217,13 +303,15 @@ def make_tables(connection: duckdb.DuckDBPyConnection, place: LakePlace) -> None
 
     DuckLake has no keys; that a trial is there once is what `LakeStorage.transact` sees to.
     """
-    keyless = re.sub(r",\s*PRIMARY KEY \([^)]*\)", "", file.schema())
-    keyless = keyless.replace("PRIMARY KEY", "NOT NULL")
     connection.execute("BEGIN")
-    connection.execute(keyless)
+    connection.execute(_keyless(file.schema()))
     connection.execute("INSERT INTO meta VALUES (?)", [file.SCHEMA_VERSION])
     sign(connection, place, "make the tables")
     connection.execute("COMMIT")
+
+
+def _keyless(schema: str) -> str:
+    return re.sub(r",\s*PRIMARY KEY \([^)]*\)", "", schema).replace("PRIMARY KEY", "NOT NULL")
 
 
 def sign(connection: duckdb.DuckDBPyConnection, place: LakePlace, message: str) -> None:
@@ -302,6 +390,11 @@ def _next_step(said: str, place: LakePlace) -> str:
         return "There is no history yet: make one with: knickpoint append"
     if "DATA_PATH" in said:
         return "data_path in history.yaml must be the one that the history was made with"
+    if any(words in said for words in _GONE):
+        return (
+            "Another lab may have cleaned up meanwhile, and what was being read is gone: run the "
+            "command again"
+        )
     if "No snapshot found" in said:
         return "See which there are with: knickpoint history at"
     return (

@@ -43,7 +43,7 @@ def copy_to_lake(path: Path, place: LakePlace) -> int:
         _both(place, storage, path, "(READ_ONLY)", inlined_rows=0) as (connection, tables),
     ):
         if count := _count(tables, lake.NAME):
-            if tables.digest(_FILE) == tables.digest(lake.NAME):
+            if tables.fingerprint(_FILE) == tables.fingerprint(lake.NAME):
                 return count
             raise UsageError(f"the history {place.history} has {count} trials already: {_JOIN}")
         with tables.transaction():
@@ -67,7 +67,7 @@ def copy_to_file(place: LakePlace, path: Path) -> int:
     storage.close(is_fine=True)
     if path.exists():
         with suppress(HistoryError), _both(place, storage, path, "(READ_ONLY)") as (_, tables):
-            if tables.digest(_FILE) == tables.digest(lake.NAME):
+            if tables.fingerprint(_FILE) == tables.fingerprint(lake.NAME):
                 return _count(tables, _FILE)
         raise UsageError(
             f"{path} is there already: nothing is mixed with it and it is not replaced; move it away"
@@ -108,7 +108,7 @@ def _copy(connection: duckdb.DuckDBPyConnection, source: str, target: str) -> No
 
 
 def _compare(tables: Tables, source: str, target: str) -> None:
-    if tables.digest(source) != tables.digest(target):
+    if tables.fingerprint(source) != tables.fingerprint(target):
         raise HistoryError(
             "the copy is not equal to the history that it was made from: nothing was kept of it. Run "
             "the command again; if it says so again, it is a defect of Knickpoint"

@@ -7,6 +7,7 @@ that one of them has appended is seen by the next.
 """
 
 import importlib
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from types import ModuleType
@@ -24,7 +25,9 @@ MISSING_EXTRA = (
 )
 # The first eight letters of "knickpoint": locks of PostgreSQL are numbers, and per database.
 _KEY = int.from_bytes(b"knickpoi")
+_READERS_KEY = int.from_bytes(b"knickrea")
 WAIT_S = 120.0
+_POLL_S = 0.2
 # A host that lost its power keeps the lock until PostgreSQL misses its sign of life.
 _SETTINGS = (
     "-c tcp_keepalives_idle=15 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3 "
@@ -34,6 +37,11 @@ _HOLDER = """
     SELECT a.usename, coalesce(host(a.client_addr), 'the host of the catalog'), a.backend_start
     FROM pg_locks l JOIN pg_stat_activity a USING (pid)
     WHERE l.locktype = 'advisory' AND l.granted AND l.classid::bigint << 32 | l.objid::bigint = %s
+"""
+_READERS = """
+    SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND granted AND pid <> pg_backend_pid()
+    AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+    AND classid::bigint << 32 | objid::bigint = %s
 """
 _UNFINISHED = "BEGIN; LOCK TABLE ducklake_snapshot IN SHARE MODE; COMMIT"
 
@@ -55,6 +63,8 @@ class WriterLock:
             self._session: Connection = self._psycopg.connect(
                 address, autocommit=True, options=f"{_SETTINGS} -c lock_timeout={WAIT_S * 1000:.0f}"
             )
+            # Keeps nobody out: it tells who cleans up that somebody may be reading.
+            self._session.execute("SELECT pg_advisory_lock_shared(%s)", [_READERS_KEY])
         except self._psycopg.Error as error:
             raise HistoryError(
                 f"the catalog of the history {name} refused the connection: {_one_line(error)}\n"
@@ -104,6 +114,38 @@ class WriterLock:
             ):
                 self._session.execute(_UNFINISHED)
             yield
+
+    def wait_for_others(self) -> bool:
+        """Wait until all who have the history open now have closed it; return False if it lasts.
+
+        Raises:
+            HistoryError: the session was lost.
+
+        """
+        give_up_s = time.monotonic() + WAIT_S
+        with self._explained():
+            waited_for = set(self._session.execute(_READERS, [_READERS_KEY]).fetchall())
+            while waited_for:
+                if time.monotonic() > give_up_s:
+                    return False
+                time.sleep(_POLL_S)
+                waited_for &= set(self._session.execute(_READERS, [_READERS_KEY]).fetchall())
+        return True
+
+    def describe_state(self) -> str:
+        """Return what is different for each state of the history: its newest snapshot.
+
+        Raises:
+            HistoryError: the session was lost.
+
+        """
+        newest = (
+            "SELECT snapshot_id, snapshot_time::text FROM ducklake_snapshot "
+            "ORDER BY snapshot_id DESC LIMIT 1"
+        )
+        with self._explained():
+            found = self._session.execute(newest).fetchone()
+        return f"{self._name} {found}"
 
     def count_inlined(self) -> int:
         """Return how many trials lie in the catalog itself, and in no Parquet file yet.

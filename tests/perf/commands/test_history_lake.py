@@ -2,19 +2,23 @@
 
 import re
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 from lake_of_labs import LakeOfLabs
 
+from analysis.orchestration.kept_answer import answer_for
 from perf.commands.doctor import doctor
 from perf.commands.history import history
+from perf.config.catalog import load_catalog
 from perf.history.storage import migration
 from perf.history.store import append_all, open_history
 from perf.local.paths import DataPaths
 from perf.model.results import Trial
 
+CONFIGS = Path(__file__).parents[3] / "configs"
 pytestmark = pytest.mark.slow
 
 
@@ -57,6 +61,28 @@ def test_a_history_moves_into_a_lake_and_back(filled: DataPaths, lake: LakeOfLab
     assert digest(filled) == before
     assert append_all(filled, silent).known == 3
     assert aside.read_bytes() == content
+
+
+def test_a_lake_is_judged_again_only_after_somebody_appended(
+    filled: DataPaths,
+    lake: LakeOfLabs,
+    make_bundle: Callable[..., Path],
+    make_trial: Callable[..., Trial],
+) -> None:
+    lake.join(filled)
+    run(filled, "migrate", "--to", "lake")
+    catalog, today = load_catalog(CONFIGS), datetime.now(UTC).date()
+    states = []
+    for is_new in (False, True):
+        if is_new:
+            make_bundle(make_trial())
+            append_all(filled, silent)
+        first = answer_for(filled, catalog, today)
+        written = filled.answer.stat().st_mtime_ns
+        assert answer_for(filled, catalog, today) == first
+        assert filled.answer.stat().st_mtime_ns == written
+        states.append(first.made_from)
+    assert "" != states[0] != states[1] != ""
 
 
 def test_nothing_is_mixed(
@@ -145,8 +171,18 @@ def test_a_lake_is_seen_as_it_was(joined: DataPaths, bundles: tuple[Path, ...]) 
     assert "the query failed" in refuse(joined, "at", first[0], "DELETE FROM trials")
 
 
-def test_nothing_is_rolled_up_where_it_would_save_nothing(joined: DataPaths) -> None:
-    assert "nothing would become smaller" in refuse(joined, "prune", "--older-than", "400")
+def test_old_trials_of_a_lake_are_rolled_up(
+    joined: DataPaths, make_bundle: Callable[..., Path], make_trial: Callable[..., Trial]
+) -> None:
+    at = datetime.now(UTC).replace(microsecond=0) - timedelta(days=500)
+    make_bundle(make_trial(started_at=at, finished_at=at))
+    append_all(joined, silent)
+    said = run(joined, "prune", "--older-than", "400", "--dry-run").output
+    assert re.search("1 trial from before .* would be rolled up", said)
+    said = run(joined, "prune", "--older-than", "400").output
+    assert re.search(r"1 trial from before .* rolled up, .* MB now, and no snapshot of before", said)
+    assert len(run(joined, "at").output.splitlines()) == 3
+    assert "nothing to roll up" in run(joined, "prune", "--older-than", "400", "--dry-run").output
 
 
 def test_the_doctor_opens_the_lake(joined: DataPaths) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from perf.history.store import append_all, open_history
 from perf.local.paths import DataPaths
-from perf.model.results import Fact, Trial, TrialId
+from perf.model.results import Fact, Trial, TrialId, find_moves
 
 
 def test_moves_are_reported_for_each_list_in_its_own_order(
@@ -25,8 +25,8 @@ def test_moves_are_reported_for_each_list_in_its_own_order(
     append_all(paths, lambda _: None)
     lists = [[TrialId(name) for name in names] for names in ("abcd", "acb", "ac", "d", "")]
     with open_history(paths.history, read_only=True) as history:
-        reported = history.moves(lists)
-        assert history.moves([]) == ()
+        environments = history.environments()
+    reported = [find_moves(trials, environments) for trials in lists]
     assert [[(m.place, m.name, m.before, m.after) for m in moves] for moves in reported] == [
         [(1, "kernel of node-1", "6.1", "6.2"), (2, "kernel of node-1", "6.2", "6.1")],
         [(2, "kernel of node-1", "6.1", "6.2")],

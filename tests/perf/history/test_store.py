@@ -98,6 +98,24 @@ def test_on_a_monday_an_append_reads_what_was_due_on_the_weekend(
     assert len(read) == len(bundles), "all of them within that time"
 
 
+def test_of_many_bundles_no_day_reads_more_than_the_most(
+    filled: DataPaths, bundles: tuple[Path, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[str] = []
+    for name, most in (("COMPARED_AGAIN", 0), ("READ_AGAIN", 0), ("VERIFIED_WITHIN_DAYS", 1)):
+        monkeypatch.setattr(store, name, most)
+    monkeypatch.setattr(store, "MOST_READ_AGAIN", 1)
+    monkeypatch.setattr(bundle, "check", lambda place: read.append(place.name))
+    with open_history(filled.history, read_only=True) as history:
+        newest = max(trial.started_at for trial in history.trials())
+    for days in range(4):  # the cycle of one day, doubled until each has room
+        today = newest + timedelta(days=days)
+        monkeypatch.setattr(store, "datetime", SimpleNamespace(now=lambda _zone, at=today: at))
+        monkeypatch.setattr(History, "started_at", lambda *_: today - timedelta(days=1))  # noqa: B023
+        append_all(filled, silent)
+    assert sorted(read) == sorted(place.name for place in bundles), "each on one of four days"
+
+
 def test_verifying_finds_what_is_bad_replaced_gone_or_new_and_changes_nothing(
     filled: DataPaths,
     bundles: tuple[Path, ...],

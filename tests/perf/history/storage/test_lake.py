@@ -14,7 +14,7 @@ from perf.history.storage import lake as lake_module
 from perf.history.store import History, append_all, open_history, rebuild
 from perf.local.paths import DataPaths
 from perf.model.errors import BundleError, ConfigError, HistoryError, UsageError
-from perf.model.results import Fact, Move, Purpose, Trial, TrialId
+from perf.model.results import Fact, Move, Purpose, Trial, TrialId, find_moves
 
 pytestmark = pytest.mark.slow
 
@@ -47,7 +47,6 @@ def test_it_answers_every_question_as_a_file_does(joined: DataPaths, as_file: Pa
         assert shared.observations() == alone.observations() != ()
         assert shared.observations(*Purpose) == alone.observations(*Purpose)
         assert shared.environments() == alone.environments() != {}
-        assert shared.moves([trials]) == alone.moves([trials])
         assert shared.search_bounds() == alone.search_bounds()
         assert shared.bundle_digests() == alone.bundle_digests()
         assert shared.find_trials(version="5.0.4") == alone.find_trials(version="5.0.4") != ()
@@ -70,8 +69,8 @@ def test_what_moved_between_trials_is_found(
         make_bundle(make_trial(id=TrialId(f"trial-{number}"), environment_before=facts))
     append_all(joined, silent)
     with open_history(joined.history, read_only=True) as history:
-        moves = history.moves([[TrialId("trial-0"), TrialId("trial-1")]])
-    assert moves == ((Move(place=1, name="kernel of localhost", before="6.1.0", after="6.1.1"),),)
+        moves = find_moves([TrialId("trial-0"), TrialId("trial-1")], history.environments())
+    assert moves == (Move(place=1, name="kernel of localhost", before="6.1.0", after="6.1.1"),)
 
 
 @pytest.mark.keeps("reads-are-of-one-moment")
@@ -291,14 +290,6 @@ def test_there_is_nothing_to_read_yet(joined: DataPaths) -> None:
         open_history(joined.history, read_only=True)
 
 
-def test_another_schema_is_refused(joined: DataPaths, monkeypatch: pytest.MonkeyPatch) -> None:
-    with open_history(joined.history):
-        pass
-    monkeypatch.setattr(lake_module.file, "SCHEMA_VERSION", 99)
-    with pytest.raises(HistoryError, match="use the same Knickpoint in all labs"):
-        open_history(joined.history)
-
-
 def test_another_data_path_is_refused(joined: DataPaths, lake: LakeOfLabs, tmp_path: Path) -> None:
     with open_history(joined.history):
         pass
@@ -352,3 +343,30 @@ def test_a_wrong_history_yaml_is_reported_before_anything_else(paths: DataPaths)
     (paths.data / "history.yaml").write_text("lab: Rack A\n", encoding="utf-8")
     with pytest.raises(ConfigError, match=r"(?s)history.yaml:1.*Rack A"):
         open_history(paths.history)
+
+
+def test_bundles_that_wait_are_appended_together_and_a_bad_one_stops_no_other(
+    joined: DataPaths,
+    lake: LakeOfLabs,
+    make_bundle: Callable[..., Path],
+    make_trial: Callable[..., Trial],
+) -> None:
+    made = "SELECT commit_message FROM ducklake_snapshot_changes ORDER BY snapshot_id DESC LIMIT 1"
+    counted = "SELECT count(*) FROM ducklake_snapshot"
+    with open_history(joined.history):
+        pass
+    for name in ("a", "b"):
+        make_bundle(make_trial(id=TrialId(name)))
+    with lake.connect() as session:
+        (before,) = session.execute(counted).fetchall()[0]
+        assert append_all(joined, silent).new == 2
+        assert session.execute(counted).fetchall() == [(before + 1,)]
+        assert session.execute(made).fetchall() == [("append a, b",)]
+    beyond = replace(make_trial().counters[0], value=2**64)
+    make_bundle(make_trial(id=TrialId("c")))
+    make_bundle(make_trial(id=TrialId("d"), counters=(beyond,)))
+    done = append_all(joined, silent)
+    assert (done.new, done.known, len(done.bad)) == (1, 2, 1)
+    assert "/d has a value that the history cannot hold" in done.bad[0]
+    with open_history(joined.history, read_only=True) as history:
+        assert [head.id for head in history.heads()] == ["a", "b", "c"]
