@@ -142,6 +142,24 @@ def test_a_bomb_and_a_file_without_a_front_page_are_refused(place: Place) -> Non
     assert place.run("python3 .github/scripts/unpack_site.py site.zip site").returncode == 2
 
 
+@pytest.mark.parametrize(
+    ("limits", "is_near"), [("1439, 100", False), ("1438, 100", True), ("9999, 5", True)]
+)
+def test_a_site_near_its_limits_is_published_and_says_so(
+    place: Place, limits: str, *, is_near: bool
+) -> None:
+    script = (
+        "import sys; sys.path.insert(0, '.github/scripts'); import unpack_site as script\n"
+        f"script.MOST_BYTES, script.MOST_FILES = {limits}; sys.argv[1:] = 'site.zip', 'site'\n"
+        "sys.exit(script.main())"
+    )
+    unpack(place, SITE | {"more.js": bytes(1000)})
+    done = place.run('python3 -B -c "$SCRIPT"', SCRIPT=script)
+    assert done.returncode == 0
+    assert done.stdout.startswith("::warning title=The site is near its limits::4 files") == is_near
+    assert bool(done.stdout) == is_near
+
+
 def test_a_site_that_was_damaged_on_its_way_is_refused(place: Place) -> None:
     with zipfile.ZipFile(place.root / "site.zip", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("index.html", bytes(1000))

@@ -17,6 +17,8 @@ from pathlib import Path
 MOST_FILES = 50_000
 MOST_BYTES = 1_000_000_000
 """What GitHub Pages takes."""
+_NEAR = 0.7
+"""Of either limit: from here on it is said how much is left, as long as something can be done."""
 _NAME = re.compile(r"(?:[A-Za-z0-9_][A-Za-z0-9._-]{0,199}/){0,6}[A-Za-z0-9_][A-Za-z0-9._-]{0,199}")
 _KINDS = frozenset(
     "css gz html ico js json parquet png svg txt webmanifest woff2 xml".split()  # noqa: SIM905  one line
@@ -39,6 +41,19 @@ def find_problems(entries: list[zipfile.ZipInfo]) -> Iterator[str]:
     for one in entries:
         if problem := find_problem(one):
             yield f"{problem}: {one.filename[:80]!r}"
+
+
+def find_growth(path: Path) -> str:
+    """Describe how near to its limits a site is; nothing if it is far from them."""
+    with zipfile.ZipFile(path) as archive:
+        sizes = [one.file_size for one in archive.infolist()]
+    if len(sizes) < _NEAR * MOST_FILES and sum(sizes) < _NEAR * MOST_BYTES:
+        return ""
+    return (
+        f"{len(sizes):,} files of at most {MOST_FILES:,}, "
+        f"{sum(sizes):,} bytes of at most {MOST_BYTES:,}; beyond either no site is published: "
+        "give some experiments a data directory of their own"
+    )
 
 
 def find_problem(one: zipfile.ZipInfo) -> str:
@@ -73,7 +88,11 @@ def main() -> int:
     problems = unpack(Path(sys.argv[1]), Path(sys.argv[2]))
     for problem in problems[:20]:
         sys.stdout.write(f"::error title=The site was refused::{problem}\n")
-    return _REFUSED if problems else 0
+    if problems:
+        return _REFUSED
+    if growth := find_growth(Path(sys.argv[1])):
+        sys.stdout.write(f"::warning title=The site is near its limits::{growth}\n")
+    return 0
 
 
 if __name__ == "__main__":

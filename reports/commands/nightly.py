@@ -29,6 +29,7 @@ from perf.jobs.holding import hold
 from perf.jobs.measuring import FetchedAll, Job, ask_sources, describe, keep, open_job
 from perf.jobs.night import fetch_suite, finish_night, measure_night, read_nights, will_resume
 from perf.jobs.other_knickpoint import ask_version
+from perf.local.paths import DataPaths
 from perf.model.design import Suite
 from perf.model.errors import DamagedHistory
 from perf.model.results import Trial, TrialStatus
@@ -89,7 +90,7 @@ def nightly(
     Exit codes: 0 fine, 1 a regression is confirmed, 2 wrong usage or configuration, 3 a trial of this
     night failed or was invalid, a bundle was refused, or a change could not be measured again.
     """  # noqa: D301  \b is click's mark for "do not re-wrap"
-    job = open_job(data, configs)
+    began_at, job = datetime.now(UTC), open_job(data, configs)
     paths, suite = job.paths, job.catalog.suite(suite_name)
     _check_usable(job, before)
     job = _ask_releases(job, suite)
@@ -106,6 +107,7 @@ def nightly(
             paths, job.catalog, datetime.now(UTC), judged=judged, summarizes=True, site_url=site_url
         )
         _report(done)
+        _report_time(began_at, done, paths)
         click.echo(f"Site:    {index}")
         for problem in bad:
             click.echo(f"A bundle was refused: {problem}", err=True)
@@ -240,7 +242,16 @@ def _report_trials(trials: Sequence[Trial]) -> None:
     click.echo()
     for trial in trials:
         click.echo(describe(trial))
-    if spent := describe_spent(trials):
+
+
+def _report_time(began_at: datetime, done: _Night, paths: DataPaths) -> None:
+    """Report where the time went since then: in all trials measured here, and between them."""
+    since = [head.id for head in done.judged.heads if head.started_at >= began_at]
+    # Several labs may share a history.
+    own = [one for one in since if (paths.trials / one).exists()]
+    with open_history(paths.history, read_only=True) as history:
+        trials = history.trials(own)
+    if spent := describe_spent(trials, (datetime.now(UTC) - began_at).total_seconds()):
         click.echo(f"Time:    {spent}")
 
 

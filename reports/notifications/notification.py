@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from analysis.detection.alerts import Alert, may_be
 from analysis.detection.detection import ChangePoint, ChangeState, outcome_of
-from analysis.detection.series import Point, Series, nights_of
+from analysis.detection.series import Point, Series
 from analysis.detection.verdict import Outcome
 from analysis.judging.description import say_reply
 from analysis.judging.findings import may_be_older
@@ -228,7 +228,7 @@ def _find_alert(change: ChangePoint, own: JudgedSeries) -> Alert | None:
 
 
 def _describe_alert(alert: Alert, series: Series) -> Iterator[StepOfStory]:
-    nights = nights_of(series)
+    nights = series.points.nights_in_order
     for number, reported in (
         (alert.provisional_at, "Reported as suspected"),
         (alert.confirmed_at, "Reported as confirmed"),

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from functools import cache
 from importlib.resources import files
+from itertools import chain
 from pathlib import Path
 from types import ModuleType
 
@@ -17,6 +18,7 @@ from reports.pages.feeds.page import list_attention
 from reports.pages.front.page import find_next_lateness
 from reports.pages.single_file.document import check_target_file, write_single_file
 from reports.site.context import JudgedHistory, SiteContext, digest, judge_any, read_context
+from reports.site.leading import lead_all
 from reports.site.publishing import FRONT
 from reports.site.rendering import static_batch
 from reports.site.stamp import describe_surroundings, is_current, keep_stamp
@@ -26,8 +28,8 @@ from reports.site.writing import Batch, LazyBatches, explained, held, write_site
 def all_batches(context: SiteContext) -> Iterator[Batch | LazyBatches]:
     """Yield all files of a site."""
     yield static_batch()
-    for kind in _find_kinds():
-        yield from kind.batches(context)
+    made = chain.from_iterable(kind.batches(context) for kind in _find_kinds())
+    yield from lead_all(made, context.old_trials)
 
 
 @cache

@@ -27,7 +27,8 @@ from perf.jobs.night import read_nights
 from perf.local.paths import DataPaths
 from perf.model.errors import BundleError
 from perf.model.nights import Night
-from perf.model.results import Move, Trial, TrialHead, TrialId
+from perf.model.results import Move, Trial, TrialHead, TrialId, find_moves
+from reports.site.old_trials import find_old_trials
 from reports.wording.attention import LeftOut
 
 Bounds: TypeAlias = Mapping[tuple[TrialId, str, str], tuple[float, float]]
@@ -59,9 +60,13 @@ class Archive(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class StoredArchive:
-    """What the history file at `path` holds; opened for each question, so processes can share it."""
+    """What the history file at `path` holds; opened for each question, so processes can share it.
+
+    `environments` are what was true of each trial, which is known of the judgement.
+    """
 
     path: Path
+    environments: Mapping[TrialId, Mapping[str, str]]
 
     def trials(self, ids: Sequence[TrialId]) -> tuple[Trial, ...]:
         """Return these trials whole, by start and id."""
@@ -79,10 +84,7 @@ class StoredArchive:
 
     def moves(self, lists: Sequence[Sequence[TrialId]]) -> Sequence[Sequence[Move]]:
         """Return for each list of trials what was different from one to the next beside the release."""
-        if not lists:
-            return ()
-        with open_history(self.path, read_only=True) as history:
-            return history.moves(lists)
+        return [find_moves(trials, self.environments) for trials in lists]
 
     def recordings(self, ids: Sequence[TrialId], *kinds: str) -> tuple[Recording, ...]:
         """Return what these trials measured of these kinds of histogram."""
@@ -98,7 +100,8 @@ class JudgedHistory:
 
     `heads` are in the order of start and id, `digests` the SHA-256 of the bundles, `bounds` the ends
     between which the answers of searches lie, by trial, phase and operation, `settings` those that
-    changed at incidents, `inputs` a digest of all that it was judged from, empty where it is not known.
+    changed at incidents, `environments` what was true of each trial, `inputs` a digest of all that it
+    was judged from, empty where it is not known.
     """
 
     judgement: Judgement
@@ -106,6 +109,7 @@ class JudgedHistory:
     digests: Mapping[TrialId, str] = field(default_factory=dict)
     bounds: Bounds = field(default_factory=dict)
     settings: ChangedSettings = field(default_factory=dict)
+    environments: Mapping[TrialId, Mapping[str, str]] = field(default_factory=dict)
     inputs: str = ""
 
 
@@ -120,9 +124,9 @@ def judge_state(paths: DataPaths, catalog: Catalog, today: date) -> JudgedHistor
         InputError: the result of a comparison is not one.
 
     """
+    inputs = describe_inputs(paths, catalog, today)
     with open_history(paths.history, read_only=True) as history, history.snapshot():
-        inputs = describe_inputs(paths, catalog, today)
-        evidence = read_evidence(history)
+        evidence = read_evidence(history, paths)
         heads, digests = history.heads(), history.bundle_digests()
         bounds = history.search_bounds()
     # Closed first: the judging forks.
@@ -135,6 +139,7 @@ def judge_state(paths: DataPaths, catalog: Catalog, today: date) -> JudgedHistor
         digests=digests,
         bounds=bounds,
         settings=settings,
+        environments=evidence.environments,
         inputs=inputs,
     )
 
@@ -152,7 +157,8 @@ class SiteContext:
     between which the answers of searches lie, by trial, phase and operation, `left_out` the bundles
     that the history lacks. `bundles` is the directory of the trial bundles that pages link to, None
     where they will not stay; `target` is where the site will be. A recording is a history that ended:
-    nothing of it can be late. `settings` are those that changed at incidents.
+    nothing of it can be late. `settings` are those that changed at incidents, `old_trials` gives the
+    places of trials that have no page of their own.
     """
 
     heads: Mapping[TrialId, TrialHead]
@@ -171,11 +177,16 @@ class SiteContext:
     is_recording: bool = False
     settings: ChangedSettings = field(default_factory=dict)
     profiles: Sequence[ProfileComparison] = ()
+    old_trials: Mapping[TrialId, str] = field(default_factory=dict)
 
     def digest_of(self, trials: Iterable[TrialId]) -> str:
         """Digest what trials measured; empty where one has no digest, so that nothing is sure."""
         digests = [self.digests.get(trial, "") for trial in trials]
         return digest(digests) if all(digests) else ""
+
+    def places_of(self, trials: Iterable[TrialId]) -> str:
+        """Digest which of some trials are old, and so where links to them lead."""
+        return digest(self.old_trials.get(trial, "") for trial in trials)
 
     @property
     def caveats(self) -> Mapping[str, str]:
@@ -210,7 +221,7 @@ def read_context(
         heads=by_id,
         digests=judged.digests,
         bounds=judged.bounds,
-        archive=StoredArchive(paths.history),
+        archive=StoredArchive(paths.history, judged.environments),
         judgement=judged.judgement,
         catalog=catalog,
         nights=read_nights(paths),
@@ -223,6 +234,7 @@ def read_context(
         is_recording=is_recording,
         settings=judged.settings,
         profiles=read_profile_comparisons(paths),
+        old_trials=find_old_trials(judged.heads),
     )
 
 

@@ -98,6 +98,7 @@ _FILTERS = {
     "ends_words": ends_words,
     "evidence_words": evidence_words,
     "file_size": size,
+    "file_stem": links.file_stem,
     "first_reason": first_reason,
     "heading": heading,
     "in_file": in_file,

@@ -46,6 +46,7 @@ HOST_REASONS = {
     "host-stolen": "because a hypervisor gave CPU time to others",
     "host-throttled": "because a CPU quota held processes back",
     "clock-stepped": "because a clock was set while they ran",
+    "clock-offset": "because clocks of client hosts were too far apart",
 }
 """By kind of reason what the hosts did to trials; any other kind says nothing of them."""
 

@@ -12,7 +12,7 @@ from analysis.detection.alerts import Alert
 from analysis.detection.detection import ChangePoint, ChangeState
 from analysis.detection.effects import relative_change
 from analysis.detection.selection import is_by_ranks
-from analysis.detection.series import Point, nights_of
+from analysis.detection.series import Point
 from analysis.judging.description import say_evidence, say_price, say_silence
 from analysis.judging.drift import WatchEvidence, is_canary
 from analysis.judging.explanations import Explanation
@@ -289,7 +289,7 @@ def _mark_new(change: ChangePoint) -> str:
         beside = columns.occasion(change.index + 1)
         if beside.release.version == version and beside.night != change.first_after.night:
             return ""
-    nights = [night for night in nights_of(change.series) if night]
+    nights = [night for night in change.series.points.nights_in_order if night]
     had = {one.night for one in change.series.points.occasions if one.release.version == version}
     return NEW if len(nights) > 1 and had == {nights[-1]} else ""
 
@@ -376,7 +376,7 @@ def find_retracted(judged: JudgedSeries, newest_nights: int | None) -> tuple[tup
     gone = [(one.withdrawn_at, one) for one in judged.alerts if one.withdrawn_at is not None]
     if not gone or newest_nights is None:  # then no night has to be counted
         return tuple(gone)
-    since = len(nights_of(judged.series)) - newest_nights
+    since = len(judged.series.points.nights_in_order) - newest_nights
     return tuple(one for one in gone if one[0] >= since)
 
 
@@ -387,7 +387,7 @@ def view_retracted(
     gone = find_retracted(judged, newest_nights)
     if not gone:
         return ()
-    points, nights = judged.series.points, nights_of(judged.series)
+    points, nights = judged.series.points, judged.series.points.nights_in_order
     return tuple(
         RetractedRow(
             between=name_span(points[alert.index - 1], points[alert.index]),

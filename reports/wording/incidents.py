@@ -3,6 +3,7 @@
 import shlex
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import takewhile
 
 from analysis.detection.detection import ChangePoint, ChangeState
 from analysis.judging.description import say_price, say_reply
@@ -65,15 +66,17 @@ def say_state(incident: Incident, by_id: Mapping[TrialId, TrialHead]) -> str:
 
 
 def _say_presence(incident: Incident, by_id: Mapping[TrialId, TrialHead]) -> str:
-    """State that a change is still there; where no newer night can tell, in which it was seen last."""
+    """State that a change is still there; where no newer night can tell, in which it was seen last.
+
+    `by_id` is in the order of the trials' starts.
+    """
     newest = max(incident.lead.series.points.occasions, key=lambda one: (one.started_at, one.trial))
     experiment = by_id[newest.trial].experiment
+    since = takewhile(lambda one: one.started_at > newest.started_at, reversed([*by_id.values()]))
     later = [
         head.status
-        for head in by_id.values()
-        if head.started_at > newest.started_at
-        and head.experiment == experiment
-        and head.night not in {"", newest.night}
+        for head in since
+        if head.experiment == experiment and head.night not in {"", newest.night}
     ]
     if not newest.night or not later or TrialStatus.COMPLETED in later:
         return "still there"

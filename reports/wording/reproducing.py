@@ -101,11 +101,16 @@ def view_reproduction(changed: tuple[str, ...], *commands: str) -> ReproductionC
 def reproduce_command(trial: TrialHead, catalog: Catalog, nights: Sequence[Night]) -> str:
     """Return the command line that measures this experiment at this release again."""
     suite = find_suite(trial, catalog, nights)
+    return measure_command(suite, trial.experiment, trial.release.version)
+
+
+def measure_command(suite: str, experiment: str, version: str) -> str:
+    """Return the command line that measures an experiment at a release; a suite may be none."""
     return shlex.join(
         (
             *("knickpoint", "measure"),
             *(("--suite", suite) if suite else ()),
-            *("--experiment", trial.experiment, "--release", trial.release.version),
+            *("--experiment", experiment, "--release", version),
         )
     )
 

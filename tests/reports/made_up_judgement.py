@@ -104,10 +104,10 @@ class PlantedDetector:
 
     name: str = "planted"
 
-    def read(self, values: Sequence[float]) -> DetectorResult:
+    def read(self, values: Sequence[float], days: Sequence[int] = ()) -> DetectorResult:
         """Return whether the step is in this series."""
         before, after = values[:16], values[16:]
-        if not after or abs(fmean(after) / fmean(before) - 1) < 0.1:
+        if not len(after) or abs(fmean(after) / fmean(before) - 1) < 0.1:
             return DetectorResult()
         shift = Shift(index=16, earliest=15, latest=17, p_value=1e-9, is_confirmed=True)
         return DetectorResult(shifts=(shift,))

@@ -68,10 +68,11 @@ class ExportedJudgement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PointColumns:
-    """All points of one series by column. `trials` are places in the trials of the document."""
+    """The newest points of one series by column. `trials` are places in the trials of the document."""
 
     __pydantic_config__ = STRICT
     series: str
+    first: Annotated[int, Field(description="position of the first of them among all of its points")]
     trials: tuple[int, ...]
     values: tuple[float, ...]
 
@@ -92,7 +93,7 @@ class TrialOfPoints:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PointsDocument:
-    """The points of the series of one experiment. `format` is as in the document of what is judged."""
+    """The newest points of the series of one experiment; Parquet has all. `format` is of all files."""
 
     __pydantic_config__ = STRICT
     format: Literal[1]
@@ -142,10 +143,21 @@ def build_document(judgement: Judgement, by_id: Mapping[TrialId, TrialHead]) -> 
     )
 
 
-def build_points(experiment: str, judged: Sequence[JudgedSeries]) -> PointsDocument:
-    """Put the points of one experiment into columns; trials are by start and name."""
+def build_points(
+    experiment: str, judged: Sequence[JudgedSeries], most: int | None = None
+) -> PointsDocument:
+    """Put the points of one experiment into columns, at most so many; trials are by start and name."""
+    firsts = [max(0, len(one.series.points) - most) if most else 0 for one in judged]
+    shown = {
+        trial
+        for one, first in zip(judged, firsts, strict=True)
+        for trial in one.series.points.trials[first:]
+    }
     found = {when.trial: when for when in find_occasions(one.series for one in judged)}
-    trials = sorted(found.values(), key=lambda point: (point.started_at, point.trial))
+    trials = sorted(
+        (when for when in found.values() if when.trial in shown),
+        key=lambda point: (point.started_at, point.trial),
+    )
     places = {point.trial: place for place, point in enumerate(trials)}
     return PointsDocument(
         format=1,
@@ -154,10 +166,11 @@ def build_points(experiment: str, judged: Sequence[JudgedSeries]) -> PointsDocum
         points=tuple(
             PointColumns(
                 series=series_stem(one.series.key),
-                trials=tuple(places[trial] for trial in one.series.points.trials),
-                values=tuple(one.series.points.values),
+                first=first,
+                trials=tuple(places[trial] for trial in one.series.points.trials[first:]),
+                values=tuple(one.series.points.values[first:]),
             )
-            for one in judged
+            for one, first in zip(judged, firsts, strict=True)
         ),
     )
 

@@ -31,6 +31,8 @@ from reports.wording.attention import (
 )
 from reports.wording.links import series_stem
 
+_MOST_IN_JSON = 200
+"""Points of a series in JSON, the newest, which is ten times as large as Parquet: that has all."""
 _KINDS = 2
 """Files of the points of an experiment."""
 
@@ -102,10 +104,10 @@ def _batches_of_points(
     as_json, as_parquet = points_path(experiment, "json"), points_path(experiment, "parquet")
 
     def make(_: Collection[str]) -> Iterator[SiteFile]:
-        document = write_document(build_points(experiment, judged))
-        yield SiteFile(as_json, document)
+        newest = build_points(experiment, judged, _MOST_IN_JSON)
+        yield SiteFile(as_json, write_document(newest))
         with open_writer() as writer:
-            yield SiteFile(as_parquet, writer.write_points(document))
+            yield SiteFile(as_parquet, writer.write_points(build_points(experiment, judged)))
 
     yield Batch(dict.fromkeys((as_json, as_parquet), _digest(context, judged)), make)
 

@@ -1,15 +1,19 @@
-"""The export as Parquet, made by DuckDB of the JSON documents. An edge: a directory of its own."""
+"""The export as Parquet, made by DuckDB of the documents. An edge: a directory of its own."""
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from glob import escape
 from pathlib import Path
+from typing import Any
 
 import duckdb
+import numpy as np
+from numpy.typing import NDArray
 
 from perf.model.errors import SiteError
-from reports.pages.feeds.export import FOLDER
+from reports.pages.feeds.export import FOLDER, PointsDocument, write_document
 from reports.pages.feeds.tables import FORMAT, TABLES, Row, list_columns
 
 _TRIAL = (
@@ -17,16 +21,14 @@ _TRIAL = (
     " release_ordinal BIGINT, started_at TIMESTAMP)[]"
 )
 _POINTS = """
-    WITH document AS (SELECT * FROM {source}),
-    columns AS (SELECT trials AS known, unnest(points) AS one FROM document),
-    rows AS (
-        SELECT one.series AS series, generate_subscripts(one.trials, 1) - 1 AS position,
-            known[unnest(one.trials) + 1] AS trial, unnest(one."values") AS value
-        FROM columns
-    )
-    SELECT series, position, trial.trial, trial.night, trial.purpose, trial.release,
-        trial.release_line, trial.release_ordinal, trial.started_at, value
-    FROM rows
+    WITH document AS MATERIALIZED (SELECT * FROM {source}),
+    known AS (SELECT unnest(trials, max_depth := 2), generate_subscripts(trials, 1) - 1 AS place
+        FROM document),
+    names AS (SELECT unnest(points).series AS series, generate_subscripts(points, 1) - 1 AS place
+        FROM document)
+    SELECT names.series, position, known.* EXCLUDE (place), value
+    FROM numbers JOIN names ON names.place = numbers.series JOIN known ON known.place = numbers.trial
+    ORDER BY numbers.series, position
 """
 
 
@@ -36,7 +38,7 @@ def parquet_path(table: str) -> str:
 
 
 class ParquetWriter:
-    """Makes Parquet of JSON documents, one after the other. Only inside of `open_writer`.
+    """Makes Parquet of documents, one after the other. Only inside of `open_writer`.
 
     Equal documents give equal files. Each says in its key-value metadata which format it has, and what
     its columns mean.
@@ -52,13 +54,20 @@ class ParquetWriter:
         source = self._read(document, {table: f"STRUCT({listed})[]"})
         return self._copy(table, f"SELECT unnest({table}, max_depth := 2) FROM {source}")  # noqa: S608  names of columns
 
-    def write_points(self, document: bytes) -> bytes:
-        """Return the points of a document of points as rows."""
-        types = {
-            "trials": _TRIAL,
-            "points": 'STRUCT(series VARCHAR, trials BIGINT[], "values" DOUBLE[])[]',
+    def write_points(self, document: PointsDocument) -> bytes:
+        """Return the points of a document as rows: those of an experiment are too many for JSON."""
+        series = document.points
+        numbers = {
+            "series": np.repeat(np.arange(len(series)), [len(one.trials) for one in series]),
+            "position": _join([np.arange(one.first, one.first + len(one.trials)) for one in series]),
+            "trial": _join([one.trials for one in series]),
+            "value": _join([one.values for one in series], np.float64),
         }
-        return self._copy("points", _POINTS.format(source=self._read(document, types)))
+        self._db.register("numbers", numbers)
+        rest = [replace(one, trials=(), values=()) for one in series]
+        types = {"trials": _TRIAL, "points": "STRUCT(series VARCHAR)[]"}
+        source = self._read(write_document(replace(document, points=tuple(rest))), types)
+        return self._copy("points", _POINTS.format(source=source))
 
     def _read(self, document: bytes, types: dict[str, str]) -> str:
         """Write a document to where DuckDB can read it; give the expression that does."""
@@ -95,6 +104,10 @@ def open_writer() -> Iterator[ParquetWriter]:
                 f"the export cannot be written: {said}; give room and rights in {Path(name).parent}, "
                 "or choose another place with $TMPDIR, and run it again"
             ) from error
+
+
+def _join(parts: Sequence[Any], kind: type[np.generic] = np.int64) -> NDArray[Any]:
+    return np.concatenate([np.array(part, dtype=kind) for part in (*parts, ())])
 
 
 def _literal(text: str) -> str:

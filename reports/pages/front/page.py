@@ -168,14 +168,14 @@ def _list_kinds(context: SiteContext) -> Iterator[tuple[str, str, Sequence[objec
             "(decided, fixed, imported or too small)."
         ),
     )
-    troubles = list_troubles(list_by_itself(_by_time(context)))
+    troubles = list_troubles(list_by_itself(tuple(context.heads.values())))
     yield (
         "Failed and invalid trials",
         links.TROUBLES_PAGE,
         troubles,
         f"{count(len(troubles), 'trial')} of {len(context.heads):,} gave no result.",
         "They are kept and shown, but never enter a series. Newest first. "
-        + count_troubles_in_turns(_by_time(context)),
+        + count_troubles_in_turns(tuple(context.heads.values())),
     )
     comparisons = view_list(context.comparisons)
     yield (
@@ -205,7 +205,7 @@ def show_front(
     still there and that somebody has decided about, or that the testbed made; `series_resets` are
     workloads that were changed, so that their series begin anew.
     """
-    heads, judgement = _by_time(context), context.judgement
+    heads, judgement = tuple(context.heads.values()), context.judgement
     by_itself = list_by_itself(heads)
     nights = group_nights(heads, context.nights)
     rows = list_nights(nights, series, context.heads)
@@ -270,7 +270,7 @@ def _show_newest_night(
 
 def find_next_lateness(context: SiteContext) -> datetime | None:
     """Return when the next of what is fresh becomes late; None where nothing is fresh."""
-    trials = list_by_itself(_by_time(context))
+    trials = list_by_itself(tuple(context.heads.values()))
     late = [one.late_from for one in _find_freshness(context, trials).values()]
     if newest := _find_newest_end(context):
         late.append(newest + find_longest_pause(start_nights(trials).values()))
@@ -379,10 +379,6 @@ def count_troubles_in_turns(heads: Sequence[TrialHead]) -> str:
     be = "was" if troubled == 1 else "were"
     counted = count(troubled, "trial")
     return f"{counted} that took turns failed or {be} invalid as well; their comparison lists them."
-
-
-def _by_time(context: SiteContext) -> tuple[TrialHead, ...]:
-    return tuple(sorted(context.heads.values(), key=lambda head: (head.started_at, head.id)))
 
 
 def _is_decided(incident: Incident) -> bool:

@@ -15,7 +15,7 @@ from analysis.bisecting.words import say_chance
 from analysis.comparing.description import describe_why
 from analysis.comparing.results import ComparisonResult
 from analysis.detection.detection import ChangePoint
-from analysis.detection.series import Point, nights_of
+from analysis.detection.series import Point
 from analysis.judging.description import echo_words
 from analysis.judging.drift import WatchEvidence, WatchState, is_canary
 from analysis.judging.echoes import split_changes
@@ -347,7 +347,7 @@ def _say_probability(
 
 def _describe_nights(lead: ChangePoint, own: JudgedSeries, likely: str) -> str:
     start = max((one.index for one in own.change_points if one.index < lead.index), default=0)
-    nights = nights_of(lead.series)
+    nights = lead.series.points.nights_in_order
     return sentence(
         f"{percent(lead.relative_change)} ({likely}) from"
         f" {count(lead.index - start, 'point')} before and {count(lead.points_after, 'point')} after,"

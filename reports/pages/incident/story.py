@@ -7,7 +7,6 @@ from analysis.bisecting.description import answer
 from analysis.bisecting.record import BisectionRecord
 from analysis.detection.alerts import Alert, may_be
 from analysis.detection.detection import ChangePoint
-from analysis.detection.series import nights_of
 from analysis.judging.description import say_reply
 from analysis.judging.findings import may_be_older
 from analysis.judging.incidents import Incident
@@ -150,7 +149,7 @@ def _describe_alerts(incident: Incident, lead: JudgedSeries) -> Iterator[StorySt
     at = {"earliest": change.earliest, "latest": change.latest}
     rises = change.after > change.before
     found = [one for one in lead.alerts if may_be(one, rises=rises, **at)]
-    nights = nights_of(lead.series)
+    nights = lead.series.points.nights_in_order
     reported = sorted(event for alert in found for event in _list_nights(alert, lead))
     yield from (StoryStep(when=night_words(nights[night]), what=what) for night, what in reported)
 

@@ -1,14 +1,11 @@
 """What the values of a night are held against: the level that each series had, and the config."""
 
+from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from statistics import median
-from typing import TypeAlias, cast
-
-import numpy as np
-from numpy.lib.stride_tricks import sliding_window_view
+from typing import TypeAlias
 
 from analysis.detection.effects import relative_change
 from analysis.judging.incidents import Cause, Incident
@@ -27,35 +24,22 @@ Offsets: TypeAlias = Mapping[TrialId, Mapping[tuple[str, str], float]]
 _Setup: TypeAlias = tuple[str, str, str, str]
 
 
-def find_offsets(series: Iterable[JudgedSeries]) -> Offsets:
-    """Return how far each headline value is off the level before: the median since the last change."""
+def find_offsets(series: Iterable[JudgedSeries], trials: Container[TrialId]) -> Offsets:
+    """Return how far headline values of trials are off the level before: the median since a change."""
     found: defaultdict[TrialId, dict[tuple[str, str], float]] = defaultdict(dict)
     for judged in series:
-        key = judged.series.key
+        key, points = judged.series.key, judged.series.points
         if (key.phase, key.metric, key.statistic) not in HEADLINES or key.host:
             continue
-        values, trials = judged.series.points.values, judged.series.points.trials
         begins = sorted({0, *(change.index for change in judged.change_points)})
-        for begin, end in pairwise((*begins, len(values))):
+        for place in (at for at, trial in enumerate(points.trials) if at and trial in trials):
             # The value after a change is still held against the level before it.
-            levels = _find_levels(values[begin : end + 1])
-            for place, level in enumerate(levels, begin + _LEAST):
-                if level:
-                    off = relative_change(level, values[place])
-                    found[trials[place]][key.phase, key.operation] = off
+            begin = begins[bisect_left(begins, place) - 1]
+            before = points.values[max(begin, place - _MOST) : place]
+            if len(before) >= _LEAST and (level := median(before)):
+                off = (points.values[place] - level) / abs(level)
+                found[points.trials[place]][key.phase, key.operation] = off
     return found
-
-
-def _find_levels(values: Sequence[float]) -> list[float]:
-    """Return for each value, from the fourth on, the median of those before it.
-
-    All at once: ten years of a thousand series have a million.
-    """
-    short = [median(values[:end]) for end in range(_LEAST, min(_MOST, len(values)))]
-    if len(values) <= _MOST:
-        return short
-    windows = sliding_window_view(np.asarray(values, dtype=float)[:-1], _MOST)
-    return [*short, *cast("list[float]", np.median(windows, axis=1).tolist())]
 
 
 def say_value(judged: JudgedSeries, night: Collection[TrialId]) -> str:

@@ -29,6 +29,15 @@ from reports.pages.nights.view import (
     list_nights,
     summarize_night,
 )
+from reports.pages.old_trials.view import (
+    Surroundings,
+    describe,
+    find_surroundings,
+    list_shared,
+    read_old_trials,
+    samples_command,
+    split_old,
+)
 from reports.site.changed_settings import name_changed_settings
 from reports.site.context import SiteContext, digest
 from reports.site.rendering import render
@@ -63,6 +72,7 @@ class _Beside:
     series: Mapping[SeriesKey, JudgedSeries]
     offsets: Offsets
     moves: Mapping[str, Sequence[ConfigMove]]
+    old: Surroundings
 
 
 _Shown: TypeAlias = Mapping[str, object]
@@ -71,15 +81,17 @@ _Shown: TypeAlias = Mapping[str, object]
 
 def batches(context: SiteContext) -> Iterator[Batch | LazyBatches]:
     """Yield the list of all nights, then their pages."""
-    heads = sorted(context.heads.values(), key=lambda head: (head.started_at, head.id))
-    nights = group_nights(heads, context.nights)
+    nights = group_nights(context.heads.values(), context.nights)
     rows = list_nights(nights, without_echoes(context.judgement.series), context.heads)
     yield batch_of(render("nights.html", NIGHTS_PAGE, rows=rows[::-1], replayed=REPLAYED_NIGHTS))
     judgement = context.judgement
     beside = _Beside(
         series={one.series.key: one for one in judgement.series},
-        offsets=find_offsets((*judgement.series, *judgement.watched)),
+        offsets=find_offsets(
+            (*judgement.series, *judgement.watched), context.heads.keys() - context.old_trials.keys()
+        ),
         moves=find_config_moves(context.heads, judgement.incidents),
+        old=find_surroundings(context),
     )
     around = zip(rows, (None, *nights), (*nights[1:], None), strict=False)
     while some := tuple(islice(around, _AT_ONCE)):
@@ -98,8 +110,8 @@ def _batches_of_some(
         )
         for row, before, after in some
     }
-    versions = {page: _digest(context, *one) for page, one in by_page.items()}
-    yield Batch(versions, partial(_make, context, by_page))
+    versions = {page: _digest(beside.old, *one) for page, one in by_page.items()}
+    yield Batch(versions, partial(_make, beside.old, by_page))
 
 
 def _point(night: MeasuredNight | None) -> Mapping[str, str] | None:
@@ -110,6 +122,7 @@ def _point(night: MeasuredNight | None) -> Mapping[str, str] | None:
 def _show(context: SiteContext, beside: _Beside, row: NightRow) -> dict[str, object]:
     night = row.night
     trials = frozenset(head.id for head in night.trials)
+    _, fresh = split_old(night.trials, context)
     return {
         "title": night.title,
         "summary": summarize_night(night, context.heads),
@@ -126,30 +139,42 @@ def _show(context: SiteContext, beside: _Beside, row: NightRow) -> dict[str, obj
             (move, name_changed_settings(move.before, move.after, context))
             for move in beside.moves.get(night.name, ())
         ],
-        "offsets": {
-            head.id: beside.offsets[head.id] for head in night.trials if head.id in beside.offsets
-        },
+        "offsets": {head.id: beside.offsets[head.id] for head in fresh if head.id in beside.offsets},
         "missing": view_missing(night.plan, context.heads),
         "caveat": join_caveats({head.testbed.name for head in night.trials}, context.caveats),
     }
 
 
 def _make(
-    context: SiteContext, by_page: Mapping[str, tuple[MeasuredNight, _Shown]], paths: Collection[str]
+    around: Surroundings, by_page: Mapping[str, tuple[MeasuredNight, _Shown]], paths: Collection[str]
 ) -> Iterator[SiteFile]:
+    context = around.context
     wanted = [(path, *by_page[path]) for path in sorted(paths)]
-    ids = [head.id for _, night, _ in wanted for head in night.trials]
-    values = [(one, context.archive.first_values(ids, *one)) for one in HEADLINES]
-    for path, night, shown in wanted:
+    split = {path: split_old(night.trials, context) for path, night, _ in wanted}
+    known = read_old_trials(around, [head for old, _ in split.values() for head in old])
+    ids = [head.id for _, fresh in split.values() for head in fresh]
+    values = [(one, context.archive.first_values(ids, *one) if ids else {}) for one in HEADLINES]
+    for path, _, shown in wanted:
+        old, fresh = split[path]
         offsets = cast("Offsets", shown["offsets"])
         headlines = {
             head.id: [
                 (metric, *_headline(found.get(head.id), offsets.get(head.id, {}), phase, metric))
                 for (phase, metric, _), found in values
             ]
-            for head in night.trials
+            for head in fresh
         }
-        yield render("night.html", path, trials=night.trials, headlines=headlines, **shown)
+        trials = [known[head.id] for head in old]
+        yield render(
+            "night.html",
+            path,
+            trials=fresh,
+            old=trials,
+            shared=list_shared(trials),
+            samples=samples_command(str(shown["name"])),
+            headlines=headlines,
+            **shown,
+        )
 
 
 def _headline(
@@ -163,8 +188,11 @@ def _headline(
     return quantity(value, metric), "" if off is None else percent(off)
 
 
-def _digest(context: SiteContext, night: MeasuredNight, shown: _Shown) -> str:
+def _digest(around: Surroundings, night: MeasuredNight, shown: _Shown) -> str:
     """Digest all that the page of a night is made of, without reading its trials."""
+    context = around.context
     # The lines of its trials are of nothing but what their bundles hold.
     bundles = context.digest_of(head.id for head in night.trials)
-    return digest((repr(shown), bundles)) if bundles else ""
+    old, _ = split_old(night.trials, context)
+    parts = (repr(shown), bundles, *(head.id for head in old), *describe(around, old))
+    return digest(parts) if bundles else ""

@@ -8,18 +8,16 @@ from itertools import takewhile
 from typing import TypeAlias
 
 from analysis.detection.detection import outcome_of
-from analysis.detection.series import nights_of
 from analysis.detection.verdict import Outcome
 from analysis.judging.findings import REPLAYED_NIGHTS, may_be_older
 from analysis.judging.judgement import JudgedSeries
 from perf.model.metrics import METRICS
 from perf.model.nights import Night
-from perf.model.results import Purpose, SeriesKey, TrialHead, TrialId, TrialStatus
+from perf.model.results import IN_TURNS, SeriesKey, TrialHead, TrialId, TrialStatus
 from reports.wording import links
 from reports.wording.attention import view_missing
 from reports.wording.wording import count, heading, night_name, night_words, sentence
 
-_IN_TURNS = (Purpose.CANDIDATE, Purpose.COMPARISON, Purpose.CONFIRMATION, Purpose.BISECTION)
 NOTHING_NEW = "nothing new"
 SUSPECTED, RETRACTED = "suspected", "retracted"
 _WORDS = (Outcome.REGRESSED.value, Outcome.IMPROVED.value, SUSPECTED, RETRACTED)
@@ -98,7 +96,7 @@ class NightRow:
 
 def list_by_itself(trials: Iterable[TrialHead]) -> list[TrialHead]:
     """Return the trials that took no turns: those are on the page of their comparison."""
-    return [trial for trial in trials if trial.night or trial.purpose not in _IN_TURNS]
+    return [trial for trial in trials if trial.night or trial.purpose not in IN_TURNS]
 
 
 def find_current_night(trials: Sequence[TrialHead]) -> tuple[TrialHead, ...]:
@@ -189,7 +187,7 @@ def _find_first_known(names: Sequence[str], series: Iterable[JudgedSeries]) -> i
     places = {name: place for place, name in enumerate(names)}
     first = 0
     for judged in series:
-        nights = nights_of(judged.series)
+        nights = judged.series.points.nights_in_order
         if judged.series.key.metric in METRICS and len(nights) > REPLAYED_NIGHTS:
             # What the first night replayed saw may be older than it.
             first = max(first, places.get(nights[-REPLAYED_NIGHTS], -1) + 1)
@@ -201,7 +199,7 @@ def _list_events(judged: JudgedSeries) -> Iterator[tuple[str, str]]:
     metric = METRICS.get(judged.series.key.metric)
     if metric is None or not judged.alerts:
         return
-    nights = nights_of(judged.series)
+    nights = judged.series.points.nights_in_order
     for alert in judged.alerts:
         outcome = outcome_of(metric.better, 0.0, 1.0 if alert.rises else -1.0)
         for night, word in (

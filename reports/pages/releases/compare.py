@@ -217,11 +217,11 @@ def _describe_index(context: SiteContext, medians: Medians) -> dict[str, Any]:
                 links.series_page(key),
                 *(
                     (noise.deviation, noise.persistence, quantile_of(noise))
-                    if (noise := judged.noise) and noise.deviation
+                    if (noise := medians.noise[key]) and noise.deviation
                     else ()
                 ),
             ]
-            for key, judged in medians.series.items()
+            for key in medians.series
         },
         "echoes": sorted(map(_series_id, medians.echoes)),
         "medianCost": MEDIAN_COST,
@@ -263,9 +263,11 @@ def _digest(
     """Digest all that the cells of a variant are made of: trials, changes, which series there are."""
     series, with_times = shared
     contents = context.digest_of(trial.id for trial in variant.trials)
-    shown = [trial.id for trial in newest_trials(variant).values() if trial.id in with_times]
+    newest = [trial.id for trial in newest_trials(variant).values()]
+    shown = [trial for trial in newest if trial in with_times]
     changed = digest_changes(variant, medians, context.catalog.detection)
-    return digest((series, contents, changed, *shown)) if contents else ""
+    places = context.places_of(newest)
+    return digest((series, contents, changed, places, *shown)) if contents else ""
 
 
 def digest_changes(variant: Variant, medians: Medians, settings: Detection) -> str:

@@ -11,17 +11,20 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from enum import StrEnum
 from functools import cache
 from itertools import pairwise
 from statistics import median
 
+import numpy as np
 from scipy.special import stdtrit
 
 from analysis.detection.detection import ChangePoint, ChangeState
 from analysis.detection.effects import Effect, error_of_middle, relative_change
-from analysis.detection.noise import Noise, degrees_of_freedom
-from analysis.detection.series import Point, position
+from analysis.detection.noise import Noise, degrees_of_freedom, estimate_noise
+from analysis.detection.series import Point, find_occasions, position
+from analysis.detection.weeks import find_week, without_week
 from analysis.judging.echoes import find_echoes
 from analysis.judging.judgement import JudgedSeries
 from perf.model.metrics import METRICS, Better
@@ -30,6 +33,9 @@ from perf.model.rules import Detection
 
 CONFIDENCE = 0.99
 """Of the intervals: of a hundred equal pairs, one seems to differ."""
+_LEAST_SETTLED, _SETTLED_POINTS = 100, 730
+"""Points that noise is settled by: fewer say too little, more only take longer."""
+_NEVER = datetime(1970, 1, 1, tzinfo=UTC)
 _OWN_PURPOSES = frozenset({Purpose.SCHEDULED, Purpose.IMPORTED, Purpose.SENTINEL})
 
 
@@ -84,6 +90,7 @@ class VariantValues:
     """
 
     judged: JudgedSeries
+    noise: Noise | None
     condensed: Condensed
     ends: tuple[TrialId, TrialId]
     change: ChangePoint | None = None
@@ -110,12 +117,13 @@ class Medians:
 
     Variants are in the order of system, line, config and release; those of one release by time.
     `before` gives, by id, the variant that comes before: of the release before, or of the same release
-    with the config before. `changes` gives, by id, the confirmed changes within the variant. `echoes`
-    are series that repeat others.
+    with the config before. `changes` gives, by id, the confirmed changes within the variant. `noise` is
+    that which medians are compared with, by series. `echoes` are series that repeat others.
     """
 
     variants: Mapping[str, Variant]
     series: Mapping[SeriesKey, JudgedSeries]
+    noise: Mapping[SeriesKey, Noise | None]
     measured: Mapping[str, Mapping[SeriesKey, VariantValues]]
     before: Mapping[str, Variant]
     changes: Mapping[str, Sequence[ChangePoint]]
@@ -134,10 +142,13 @@ def read_medians(heads: Iterable[TrialHead], judged: Iterable[JudgedSeries]) -> 
     variants = _find_variants(heads)
     series = {one.series.key: one for one in judged if one.series.key.metric in METRICS}
     echoes = find_echoes(series.values())
-    measured = _Condensing(variants, series.values(), echoes)
+    since = _begin_of_quarter(series.values())
+    noise = {key: settle_noise(one, since) for key, one in series.items()}
+    measured = _Condensing(variants, series.values(), noise, echoes)
     return Medians(
         variants={variant.id: variant for variant in variants},
         series=series,
+        noise=noise,
         measured=measured,
         changes=measured.changes,
         echoes=echoes,
@@ -147,6 +158,34 @@ def read_medians(heads: Iterable[TrialHead], judged: Iterable[JudgedSeries]) -> 
     )
 
 
+def settle_noise(judged: JudgedSeries, since: datetime) -> Noise | None:
+    """Return the noise of a series as it was known at a moment; that of today where little was.
+
+    Each night moves what is known of the noise in its fourth digit, and with it each interval on the
+    pages of all releases. As of the beginning of a quarter it stands still until the next.
+    """
+    noise, points = judged.noise, judged.series.points
+    if noise is None or not noise.deviation:
+        return noise
+    moments = points.columns.occasions.moments[np.asarray(points.columns.places)]
+    known = np.flatnonzero(moments < np.datetime64(since.replace(tzinfo=None)))[-_SETTLED_POINTS:]
+    if len(known) < _LEAST_SETTLED:
+        return noise
+    values, days = np.asarray(points.values)[known], points.days[known]
+    week = find_week(values, days)
+    deviation, persistence = estimate_noise(without_week(values, days, week))
+    if not deviation:  # equal values until then say nothing of how it scatters now
+        return noise
+    return replace(noise, deviation=deviation, persistence=persistence, all_points=len(known))
+
+
+def _begin_of_quarter(series: Iterable[JudgedSeries]) -> datetime:
+    """Return when the quarter began, in UTC, in which the newest point was measured."""
+    occasions = find_occasions(one.series for one in series)
+    newest = max((one.started_at.astimezone(UTC) for one in occasions), default=_NEVER)
+    return datetime(newest.year, newest.month - (newest.month - 1) % 3, 1, tzinfo=UTC)
+
+
 class _Condensing(Mapping[str, Mapping[SeriesKey, VariantValues]]):
     """What each variant measured, condensed when it is asked for: most builds ask for few of many."""
 
@@ -154,9 +193,10 @@ class _Condensing(Mapping[str, Mapping[SeriesKey, VariantValues]]):
         self,
         variants: Sequence[Variant],
         series: Iterable[JudgedSeries],
+        noise: Mapping[SeriesKey, Noise | None],
         echoes: frozenset[SeriesKey],
     ) -> None:
-        self._echoes = echoes
+        self._noise, self._echoes = noise, echoes
         homes = {trial.id: variant.id for variant in variants for trial in variant.trials}
         self._values: dict[str, list[tuple[JudgedSeries, Sequence[int]]]] = {
             variant.id: [] for variant in variants
@@ -177,7 +217,10 @@ class _Condensing(Mapping[str, Mapping[SeriesKey, VariantValues]]):
         if variant not in self._known:
             self._known[variant] = {
                 shared_part(one.series.key): _condense_newest(
-                    one, places, is_echo=one.series.key in self._echoes
+                    one,
+                    places,
+                    self._noise[one.series.key],
+                    is_echo=one.series.key in self._echoes,
                 )
                 for one, places in self._values[variant]
             }
@@ -210,12 +253,15 @@ def _find_changes(one: JudgedSeries, places: Sequence[int]) -> list[ChangePoint]
     ]
 
 
-def _condense_newest(one: JudgedSeries, places: Sequence[int], *, is_echo: bool) -> VariantValues:
+def _condense_newest(
+    one: JudgedSeries, places: Sequence[int], noise: Noise | None, *, is_echo: bool
+) -> VariantValues:
     changes = _find_changes(one, places)
     start = changes[-1].index if changes else 0
     trials = one.series.points.trials
     return VariantValues(
         judged=one,
+        noise=noise,
         ends=(trials[places[0]], trials[places[-1]]),
         condensed=condense([one.series.points.values[place] for place in places if place >= start]),
         change=max(changes, key=lambda change: abs(change.relative_change), default=None),
@@ -284,7 +330,7 @@ def compare(before: VariantValues, after: VariantValues, settings: Detection) ->
     base = abs(before.condensed.median)
     if not base or None in errors:
         return MedianDifference(change=change, effect=None, standing=MedianStatus.UNKNOWN)
-    quantile = max(quantile_of(one.judged.noise) for one in (before, after))
+    quantile = max(quantile_of(one.noise) for one in (before, after))
     reach = quantile * math.hypot(*(error for error in errors if error is not None)) / base
     effect = Effect(
         relative_change=change, low=change - reach, high=change + reach, confidence=CONFIDENCE
@@ -301,7 +347,7 @@ def compare(before: VariantValues, after: VariantValues, settings: Detection) ->
 
 def standard_error(measured: VariantValues) -> float | None:
     """Return the standard error of a median; None where no scatter is known."""
-    noise, known = measured.judged.noise, measured.condensed
+    noise, known = measured.noise, measured.condensed
     if noise is None or not noise.deviation:
         return None
     return error_of_middle(known.deviation, known.values, noise)

@@ -23,8 +23,9 @@ from reports.wording.attention import Attention, view_incidents
 from reports.wording.links import RELEASES_PAGE, release_page
 from reports.wording.wording import CAUSE_BADGES, OUTCOME_BADGES, Badge, count, join_caveats
 
-_MOST_TRIALS = 60
-_MOST_ROWS = 80
+_MOST_TRIALS, _MOST_TRIALS_OF_OLD = 60, 20
+_MOST_ROWS, _MOST_ROWS_OF_OLD = 80, 10
+"""Of a release whose trials are all old, mostly what moved is of interest: ten years have 600."""
 _COUNT = partial(count_statuses, best_first=True)
 _Kinds: TypeAlias = defaultdict[tuple[Outcome, ChangeState, bool, bool], list[ChangePoint]]
 
@@ -180,12 +181,15 @@ def _make_release(
     context: SiteContext, one: Measuring, medians: Medians, _: Collection[str]
 ) -> Iterator[SiteFile]:
     variants, changed = [], {}
+    is_old = all(trial.id in context.old_trials for trial in one.trials)
+    most = _MOST_ROWS_OF_OLD if is_old else _MOST_ROWS
+    trials = one.trials[-(_MOST_TRIALS_OF_OLD if is_old else _MOST_TRIALS) :]
     for variant in reversed(one.variants):
         heat, left_out = None, 0
         if before := medians.before.get(variant.id):
             changed[variant.id] = compare.name_change(before, variant, context)
             pair = HeatPair(before=medians.measured[before.id], after=medians.measured[variant.id])
-            heat, left_out = leave_out_calm(view_heatmap([pair], context.catalog.detection), _MOST_ROWS)
+            heat, left_out = leave_out_calm(view_heatmap([pair], context.catalog.detection), most)
         variants.append((variant, before, heat, left_out))
     yield render(
         "release.html",
@@ -194,7 +198,7 @@ def _make_release(
         incidents=_view_incidents(one, context),
         variants=variants,
         changed=changed,
-        shown=one.trials[: -_MOST_TRIALS - 1 : -1],
+        shown=trials[::-1],
         count_trials=_COUNT,
         caveat=join_caveats({trial.testbed.name for trial in one.trials}, context.caveats),
         legend=LEGEND,
@@ -219,6 +223,7 @@ def _digest_release(
     testbeds = sorted({trial.testbed.name for trial in one.trials})
     parts = (
         contents,
+        context.places_of(trial.id for trial in one.trials),
         *(variant.id for variant in variants),
         *sorted({noise.get(variant.branch, "") for variant in variants}),
         *(compare.name_change(medians.before.get(each.id), each, context) for each in one.variants),
@@ -231,11 +236,12 @@ def _digest_release(
 
 
 def _digest_noise(medians: Medians) -> Mapping[tuple[str, ...], str]:
-    """Digest by branch what is known of the noise, which each night moves a little, and of echoes."""
+    """Digest by branch the noise that medians are compared with, and which series are echoes."""
     found: dict[tuple[str, ...], list[str]] = {}
-    for one in medians.series.values():
-        key = one.series.key
+    for key in medians.series:
+        noise = medians.noise[key]
+        known = noise and (noise.deviation, noise.persistence, noise.all_points)
         found.setdefault((key.system, key.line, key.config), []).append(
-            repr((key, one.noise, key in medians.echoes))
+            repr((key, known, key in medians.echoes))
         )
     return {branch: digest(parts) for branch, parts in found.items()}

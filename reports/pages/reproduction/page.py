@@ -204,6 +204,7 @@ def _digest(context: SiteContext, found: Reproduction, series: Collection[Series
     plain = {unscaled_name(name) for name in names}
     parts = (
         contents,
+        context.places_of(head.id for head in found.trials),
         repr(found.report),
         repr(found.trials),
         repr(sorted(context.catalog.topologies.items())),

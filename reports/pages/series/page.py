@@ -67,7 +67,11 @@ _AT_ONCE = 20
 """Series that a process takes at a time."""
 _TRACKS_AT_HAND = 100
 _DIGITS = 9
-"""Significant digits of iterations: more than is ever shown; the value of a point is kept whole."""
+"""Significant digits of iterations: more than is ever shown; the value of a new point is kept whole."""
+_WHOLE_POINTS = 400
+"""The newest points of a series, which are kept whole: a year of nights, and some."""
+_OLD_DIGITS = 7
+"""Of the value of any older point, which has no iterations: the export and the history have all."""
 _WATCHES = (
     "This series watches the testbed: the work behind it never changes, so what moves here are the "
     "hosts. It is read by the same test as all series, and no verdict rests on it."
@@ -130,7 +134,7 @@ class _Shared:
     context: SiteContext
     incidents: Mapping[tuple[SeriesKey, int], Incident]
     tracks: Mapping[TrackKey, Track]
-    places: Mapping[TrackKey, Mapping[TrialId, int]]
+    runs: Callable[[TrackKey, tuple[TrialId, ...]], Sequence[tuple[int, int]]]
     versions: Mapping[TrackKey, str]
     lines: Mapping[SeriesKey, Sequence[SeriesKey]]
     chain: Chain
@@ -143,14 +147,21 @@ def batches(context: SiteContext) -> Iterator[LazyBatches]:
     """Yield the pages of all series: the judged ones, then those that watch the testbed."""
     judged, watched = context.judgement.series, context.judgement.watched
     tracks = find_tracks((*judged, *watched), context.heads, context.nights)
+    places = {
+        key: {slot.trial: place for place, slot in enumerate(track.slots)}
+        for key, track in tracks.items()
+    }
+
+    @lru_cache(_TRACKS_AT_HAND)
+    def find_runs(track: TrackKey, trials: tuple[TrialId, ...]) -> Sequence[tuple[int, int]]:
+        slots = [*map(places[track].__getitem__, trials)]
+        return [(slots[begin], end - begin) for begin, end in _cut(slots, step=1)]
+
     shared = _Shared(
         context=context,
         incidents=by_change(context.judgement.incidents),
         tracks=tracks,
-        places={
-            key: {slot.trial: place for place, slot in enumerate(track.slots)}
-            for key, track in tracks.items()
-        },
+        runs=find_runs,
         versions={key: _digest_of_track(context, track) for key, track in tracks.items()},
         lines=_find_lines(judged),
         references=context.catalog.references,
@@ -188,11 +199,23 @@ def _batch_of_tracks(shared: _Shared) -> Batch:
         moves = shared.context.archive.moves([[slot.trial for slot in order] for order in orders])
         for number, track in enumerate(wanted):
             of_track = track_data(
-                track, moves[2 * number], moves[2 * number + 1], shared.context.settings
+                track,
+                moves[2 * number],
+                moves[2 * number + 1],
+                shared.context.settings,
+                shared.context.old_trials,
             )
             yield to_script(track.stem, of_track)
 
-    return Batch({path: shared.versions[track.key] for path, track in by_path.items()}, make)
+    versions = {
+        path: digest((shared.versions[track.key], shared.context.places_of(_trials_of(track))))
+        for path, track in by_path.items()
+    }
+    return Batch(versions, make)
+
+
+def _trials_of(track: Track) -> Iterator[TrialId]:
+    return (slot.trial for slot in track.slots)
 
 
 def _digest_of_track(context: SiteContext, track: Track) -> str:
@@ -226,7 +249,15 @@ def _digest_of_series(shared: _Shared, judged: JudgedSeries, view: ShownSeries) 
     if not of_points:
         return ""
     of_track = shared.versions[track_of(judged.series.key)]
-    return digest((repr(view), repr(_lines_of(shared, judged)), of_track, of_points))
+    linked = shared.context.places_of(_find_linked(judged))
+    return digest((repr(view), repr(_lines_of(shared, judged)), of_track, of_points, linked))
+
+
+def _find_linked(judged: JudgedSeries) -> Iterator[TrialId]:
+    """Yield the trials that a page of a series leads to; those of its chart are in its track."""
+    yield from judged.series.points.trials[-NEWEST_ROWS:]
+    for change in judged.change_points:
+        yield from (change.last_before.trial, change.first_after.trial)
 
 
 def _find_caveat(context: SiteContext, trials: Sequence[TrialId]) -> str:
@@ -243,12 +274,14 @@ def _make(
 ) -> Iterator[SiteFile]:
     key, bounds = view.key, shared.context.bounds
     rows = rows_of_points(judged, bounds)
-    yield render("series.html", series_page(key), page=view, rows=rows, newest=NEWEST_ROWS)
+    yield render(
+        "series.html", series_page(key), page=view, rows=rows, newest=NEWEST_ROWS, whole=_WHOLE_POINTS
+    )
     track = track_of(key)
     yield to_script(
         series_stem(key),
         {
-            **_columns(judged, shared.places[track]),
+            **_columns(judged, shared.runs(track, judged.series.points.trials)),
             **_texts(view),
             "track": shared.tracks[track].stem,
             "ends": [find_ends(key, trial, bounds) for trial in judged.series.points.trials]
@@ -392,15 +425,29 @@ def _view_segment(judged: JudgedSeries, number: int, first: int, last: int) -> S
     )
 
 
-def _columns(judged: JudgedSeries, places: Mapping[TrialId, int]) -> dict[str, object]:
-    """Return the points as columns; `places` are the slots of the track's trials."""
+def _columns(judged: JudgedSeries, runs: Sequence[tuple[int, int]]) -> dict[str, object]:
+    """Return the points as columns; `runs` are their slots in the track.
+
+    Slots and counts of iterations are runs: the first slot of those in a row, or a count, and how many.
+    """
     points = judged.series.points
+    old = max(0, len(points) - _WHOLE_POINTS)
+    values, counts = list(points.values), points.columns.counts
     return {
-        "at": [places[trial] for trial in points.trials],
-        "value": list(points.values),
-        "counts": points.columns.counts,
-        "iterations": _round(points.columns.iterations),
+        "at": runs,
+        "value": [*_round(values[:old], _OLD_DIGITS), *values[old:]],
+        "counts": [
+            *([(0, old)] if old else []),
+            *((counts[old + begin], end - begin) for begin, end in _cut(counts[old:], step=0)),
+        ],
+        "iterations": _round(points.columns.iterations[sum(counts[:old]) :], _DIGITS),
     }
+
+
+def _cut(values: Sequence[int], *, step: int) -> Iterator[tuple[int, int]]:
+    """Yield where runs begin and end in which each value is larger than the one before by `step`."""
+    ends = [at for at in range(1, len(values)) if values[at] - values[at - 1] != step]
+    return pairwise((0, *ends, len(values))) if values else iter(())
 
 
 def _texts(view: ShownSeries) -> dict[str, object]:
@@ -430,12 +477,12 @@ def _texts(view: ShownSeries) -> dict[str, object]:
     }
 
 
-def _round(values: Sequence[float]) -> list[float]:
+def _round(values: Sequence[float], digits: int) -> list[float]:
     """Round all at once to so many significant digits: short text is written and read faster."""
     exact = np.array(values, dtype=float)
     size = np.abs(exact)
     with np.errstate(all="ignore"):
-        scale = 10.0 ** (_DIGITS - 1 - np.floor(np.log10(size)))
+        scale = 10.0 ** (digits - 1 - np.floor(np.log10(size)))
         rounded = np.round(exact * scale) / scale
     kept = np.where((size > 0) & np.isfinite(rounded), rounded, exact)
     return cast("list[float]", kept.tolist())

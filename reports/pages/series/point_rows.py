@@ -17,7 +17,7 @@ from reports.site.context import NO_BOUNDS, Bounds
 from reports.wording import links
 from reports.wording.wording import interval, moment, night_name, quantity, spread
 
-NEWEST_ROWS = 100
+NEWEST_ROWS = 30
 """Points that a page lists by itself; the others are in its data, and listed when asked for."""
 _TRIALS_AT_HAND = 20_000
 

@@ -22,8 +22,13 @@
       nightOf: (slot) => track.nightNames[track.night[slot]],
       nightIdOf: (slot) => track.nights[track.night[slot]],
       pageOf: (slot) => {
-        const page = track.pages[slot] ?? `trials/${track.trial[slot]}.html`;
-        return page && kp.root + page.split("/").map(encodeURIComponent).join("/");
+        const trial = track.trial[slot];
+        const night = track.nights[track.night[slot]];
+        // A night that is not whole tells of its own trials; what another program measured has a page.
+        const isOld = track.whole && !track.whole.includes(track.night[slot]) && trial.startsWith(`${night}.`);
+        const [page, place] = (track.pages[slot] ?? (isOld ? `night/${night}.html#${trial}` : `trials/${trial}.html`)).split("#");
+        const path = page && kp.root + page.split("/").map(encodeURIComponent).join("/");
+        return place ? `${path}#${encodeURIComponent(place)}` : path;
       },
     };
   };
@@ -35,18 +40,23 @@
   };
 
   const readSeries = (data, track) => {
+    // Old points have no iterations, and runs are unfolded: a slot or a count, and how many.
+    const at = data.at.flatMap(([first, many]) => Array.from({ length: many }, (_, place) => first + place));
+    const counts = data.counts.flatMap(([count, many]) => new Array(many).fill(count));
     let from = 0;
-    const iterations = data.counts.map((many) => data.iterations.slice(from, (from += many)));
-    const ends = (at) => data.ends[at] ?? null;
-    const started = data.at.map((slot) => track.started[slot]);
+    const iterations = counts.map((many) => data.iterations.slice(from, (from += many)));
+    const ends = (place) => data.ends[place] ?? null;
+    const spanOf = (place, value) => ends(place) ?? (iterations[place].length ? iterations[place] : [value]);
+    const started = at.map((slot) => track.started[slot]);
     return {
       ...data,
+      at,
       track,
       iterations,
       endsOf: ends,
-      low: data.value.map((value, at) => Math.min(...(ends(at) ?? (iterations[at].length ? iterations[at] : [value])))),
-      high: data.value.map((value, at) => Math.max(...(ends(at) ?? (iterations[at].length ? iterations[at] : [value])))),
-      pointAt: new Map(data.at.map((slot, at) => [slot, at])),
+      low: data.value.map((value, place) => Math.min(...spanOf(place, value))),
+      high: data.value.map((value, place) => Math.max(...spanOf(place, value))),
+      pointAt: new Map(at.map((slot, place) => [slot, place])),
       // Only then has a change between two points a place on the axis of time.
       isChronological: started.every((time, at) => !at || started[at - 1] <= time),
     };

@@ -25,7 +25,8 @@
     );
   };
 
-  // All points with their values in full: what is copied is meant for further work.
+  // All points, the newest with their values in full: what is copied is meant for further work. Of old
+  // points without ends nothing is known of their iterations, and these places stay empty.
   const tableOf = (series) => ({
     columns: ["point", "release", "night", "started", `value${series.unit ? ` (${series.unit})` : ""}`, "lowest", "highest", "iterations", "trial", "origin"],
     rows: series.at.map((slot, at) => [
@@ -34,9 +35,9 @@
       series.track.nightIdOf(slot),
       kp.words.iso(series.track.started[slot]).replace(".000Z", "Z"),
       series.value[at],
-      series.low[at],
-      series.high[at],
-      series.iterations[at].length,
+      ...(series.iterations[at].length || series.endsOf(at)
+        ? [series.low[at], series.high[at], series.iterations[at].length || ""]
+        : ["", "", ""]),
       series.track.trial[slot],
       series.track.imported.has(slot) ? "imported" : "measured",
     ]),

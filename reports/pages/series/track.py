@@ -5,7 +5,7 @@ where a point should be. What else changed from one trial to the next is marked.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeAlias
@@ -180,11 +180,12 @@ def track_data(
     moves: Sequence[Move],
     moves_in_time: Sequence[Move],
     settings: ChangedSettings = NO_SETTINGS,
+    old_trials: Collection[TrialId] = (),
 ) -> dict[str, object]:
     """Return a track as columns: what all charts of its series share.
 
     `moves` are from slot to slot, `moves_in_time` from trial to trial in the order of time; `settings`
-    are those behind moves whose hashes would say nothing.
+    are those behind moves whose hashes would say nothing; `old_trials` are trials without a page.
     """
     slots = track.slots
     releases = list(dict.fromkeys(slot.release for slot in slots))
@@ -209,6 +210,7 @@ def track_data(
             if slot.badge
         ],
         "pages": _unusual_pages(slots),
+        "whole": _list_whole_nights(slots, old_trials, night_at),
         "moves": _view_moves(moves, slots, [*range(len(slots))], settings),
         "movesInTime": _view_moves(
             moves_in_time, in_time, [place_of[slot.trial] for slot in in_time], settings
@@ -227,6 +229,14 @@ def _unusual_pages(slots: Sequence[Slot]) -> dict[int, str]:
         for place, slot in enumerate(slots)
     )
     return {place: page for place, slot, page in pages if page != f"trials/{slot.trial}.html"}
+
+
+def _list_whole_nights(
+    slots: Sequence[Slot], old_trials: Collection[TrialId], night_at: Mapping[str, int]
+) -> list[int] | None:
+    """Return the nights whose trials have pages of their own, few of many; None where all have."""
+    old = {slot.night for slot in slots if slot.trial in old_trials}
+    return sorted(place for night, place in night_at.items() if night not in old) if old else None
 
 
 def _view_moves(

@@ -211,7 +211,8 @@ def _narrow(context: SiteContext, experiment: str) -> SiteContext:
 
     judged = tuple(one for one in context.judgement.series if is_part(one.series))
     judgement = replace(context.judgement, series=judged, watched=())
-    return replace(context, heads=heads, judgement=judgement, bundles=None)
+    # A file holds all of its trials, however old: no page of a night is in it.
+    return replace(context, heads=heads, judgement=judgement, bundles=None, old_trials={})
 
 
 def _make_all(batches: Iterable[Batch | LazyBatches]) -> Iterator[SiteFile]:

@@ -18,11 +18,12 @@ _NOISY = 0.1
 _NOISY_HOSTS = Badge(kind="bad", symbol="!", word="Noisy")
 _REJECTED = Badge(kind="unsure", symbol="!", word="Trials rejected")
 _UNKNOWN = Badge(kind="unsure", symbol="?", word="Cannot tell")
-_TODO = {
+_ADVICE = {
     "host-busy": "Stop what else runs on the hosts, or measure on hosts of their own.",
     "host-stolen": "Measure on hosts that share no CPU with other virtual machines.",
     "host-throttled": "Lift the CPU quota of the processes that are measured.",
     "clock-stepped": "Let the clocks be slewed, not set, while trials run.",
+    "clock-offset": "Let one time service keep the clocks of all client hosts.",
 }
 _OTHER_CAUSES = {
     "not-steady": "because their iterations lay too far apart",
@@ -93,5 +94,5 @@ def _say_rejected(rejected: Collection[TrialHead], trials: Sequence[TrialHead]) 
     lately = f"; none of the newest {newest:,} is valid" if newest > 1 else ""
     detail = f", {many} of them {cause}{lately}"
     if most in HOST_REASONS:
-        return HostVerdict(_NOISY_HOSTS, f"Noisy hosts: {said}", detail, _TODO.get(most, ""))
+        return HostVerdict(_NOISY_HOSTS, f"Noisy hosts: {said}", detail, _ADVICE.get(most, ""))
     return HostVerdict(_REJECTED, said, detail)

@@ -9,7 +9,6 @@ from functools import lru_cache, partial
 from itertools import islice
 from operator import itemgetter
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote
 
 from analysis.detection.detection import ChangePoint
@@ -43,6 +42,7 @@ from reports.site.rendering import render, to_script
 from reports.site.writing import Batch, LazyBatches, SiteFile, batch_of
 from reports.wording.changes import name_incident
 from reports.wording.links import (
+    data_path,
     incident_page,
     reproduction_page,
     series_page,
@@ -73,6 +73,7 @@ _NONE = TrialId("")
 WITH_CURVES = 100
 """Trials with curves on their pages, the newest: decoding the histograms of one may take 0.1 s."""
 _DECODED_AT_ONCE = 20
+"""Trials of which histograms are decoded together: they are large."""
 _CHARTS = "trial-charts"
 """The name of the data with the charts that the curves of all trials are drawn by."""
 
@@ -214,10 +215,16 @@ def batches(context: SiteContext, with_curves: int = WITH_CURVES) -> Iterator[Ba
         "written": draw_servers("written", "MB/s written"),
     }
     yield batch_of(to_script(_CHARTS, charts))
-    heads = iter(context.heads.values())
+    heads = (head for head in context.heads.values() if head.id not in context.old_trials)
     while some := tuple(islice(heads, _AT_ONCE)):
         by_page = {trial_page(head.id): head for head in some}
         yield LazyBatches(len(by_page), partial(_batches_of_some, context, by_page, around))
+    drawn = iter(
+        [one for one in context.heads if one in around.newest and one not in context.old_trials]
+    )
+    while ids := tuple(islice(drawn, _DECODED_AT_ONCE)):
+        by_path = {data_path(times_data(trial)): trial for trial in ids}
+        yield LazyBatches(len(ids), partial(_batches_of_curves, context, by_path))
 
 
 def _batches_of_some(
@@ -238,15 +245,10 @@ def _make(
     wanted = {by_page[path].id for path in paths}
     before = {around.previous[one] for one in wanted if one in around.previous}
     known = {trial.id: trial for trial in context.archive.trials(sorted(wanted | before))}
-    drawn = dict(
-        _decode(context, [trial for trial in known.values() if trial.id in wanted & around.newest])
-    )
+    drawn = {one.trial for one in context.archive.recordings(sorted(wanted & around.newest), *KINDS)}
     for trial in known.values():
         if trial.id in wanted:
-            curves = drawn.get(trial.id, {"times": ()})
             previous = known.get(around.previous.get(trial.id, _NONE))
-            if trial.id in around.newest:
-                yield to_script(times_data(trial.id), curves, of=trial_page(trial.id))
             yield render_trial(
                 trial,
                 series=around.links.of(trial.id),
@@ -259,7 +261,7 @@ def _make(
                 bundle_sha256=context.digests.get(trial.id, ""),
                 reproductions=around.reproductions.get(trial.id, ()),
                 begins=around.beginnings.get(trial.id, ()),
-                has_curves=bool(curves["times"]),
+                has_curves=trial.id in drawn,
                 newest=around.newest,
             )
             if has_chart(trial):
@@ -270,16 +272,25 @@ def _make(
                 )
 
 
-def _decode(context: SiteContext, trials: Iterable[Trial]) -> Iterator[tuple[TrialId, dict[str, Any]]]:
-    """Yield what the curves of trials are drawn from; few at a time, since histograms are large."""
-    rest = iter(trials)
-    while some := tuple(islice(rest, _DECODED_AT_ONCE)):
+def _batches_of_curves(context: SiteContext, by_path: Mapping[str, TrialId]) -> Iterator[Batch]:
+    """Yield what curves are drawn from; decoding is dear, and nothing but its own trial moves it."""
+    with_seconds = _list_bundles(context.bundles)
+    digests = {path: (context.digests.get(one, ""), one) for path, one in by_path.items()}
+    versions = {
+        path: digest((known, str(trial in with_seconds))) if known else ""
+        for path, (known, trial) in digests.items()
+    }
+
+    def make(paths: Collection[str]) -> Iterator[SiteFile]:
+        wanted = sorted(by_path[path] for path in paths)
         found: defaultdict[TrialId, list[Recording]] = defaultdict(list)
-        for recording in context.archive.recordings([trial.id for trial in some], *KINDS):
+        for recording in context.archive.recordings(wanted, *KINDS):
             found[recording.trial].append(recording)
-        for trial in some:
+        for trial in context.archive.trials(wanted):
             seconds = read_seconds(context.bundles / trial.id) if context.bundles else ()
-            yield trial.id, describe_curves(trial, found[trial.id], seconds)
+            yield to_script(times_data(trial.id), describe_curves(trial, found[trial.id], seconds))
+
+    yield Batch(versions, make)
 
 
 def render_trial(
@@ -360,6 +371,7 @@ def _digest(context: SiteContext, head: TrialHead, around: _Surroundings) -> str
         str(head.id in around.bundles),
         str(head.id in around.newest),
         str(previous.id in around.newest) if previous else "",
+        context.places_of([previous.id]) if previous else "",
         name_changed_settings(previous, head, context) if previous else "",
         # Equal names and contents are equal files, so what has changed since says it all.
         *list_changed(head, around.contents),

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from operator import itemgetter
 from statistics import median
 
+from perf.model.clock_offsets import list_apart, read_offsets
 from perf.model.design import Testbed
 from perf.model.metrics import CLIENT_CPU, RESPONSE_TIME, SEND_LATENESS, THROUGHPUT
 from perf.model.records import Answer
@@ -42,8 +43,10 @@ class ValidityRule:
             return share(value)
         return f"{number(value)}\N{NO-BREAK SPACE}{self.unit}" if self.unit else number(value)
 
-    def say_limit(self, limit: float) -> str:
+    def say_limit(self, limit: float | None) -> str:
         """Write its limit as it was configured."""
+        if limit is None:
+            return "no limit"
         bound = "at least" if self.is_least else "at most"
         reported = plain_percent(limit) if self.unit == "share" else f"{limit:g} {self.unit}".rstrip()
         return f"{bound} {reported}"
@@ -121,6 +124,13 @@ RULES = (
         reason="clock-stepped",
         unit="ms",
     ),
+    ValidityRule(
+        name="max_clock_offset_ms",
+        title="Clocks of several client hosts",
+        meaning="how far the wall clocks of two client hosts were apart at most, before and after it",
+        reason="clock-offset",
+        unit="ms",
+    ),
 )
 """All rules of `perf.model.design.Validity`, in the order in which it has them."""
 
@@ -159,6 +169,7 @@ class _Measured:
 
     def __init__(self, trial: Trial) -> None:
         self.stepped = {step.phase for step in trial.steps}
+        self.environments = {"before": trial.environment_before, "after": trial.environment_after}
         self.totals: dict[tuple[str, str], dict[str, int]] = {}
         for one in trial.counters:
             if one.iteration:
@@ -199,6 +210,8 @@ def apply_rules(trial: Trial, testbeds: Mapping[Named, Testbed]) -> list[Ruled]:
     found = []
     for rule in RULES:
         limit = getattr(testbed.validity, rule.name) if testbed else None
+        if testbed and limit is None:
+            continue
         worst = _WORST[rule.name](measured) if rule.name in _WORST else None
         said = reasons.get(rule.reason)
         held = _UNJUDGED
@@ -290,6 +303,15 @@ def _spread(measured: _Measured) -> Worst | None:
     return max(found, key=lambda one: one.value, default=None)
 
 
+def _clocks(measured: _Measured) -> Worst | None:
+    found = [
+        Worst(pair.by.most_ms, f"{' and '.join(pair.hosts)}, {when} the load")
+        for when, facts in measured.environments.items()
+        for pair in list_apart(read_offsets(facts))
+    ]
+    return max(found, key=lambda one: one.value, default=None)
+
+
 def _where(at: tuple[str, str]) -> str:
     return f"{at[1]} {phase_words(at[0])}"
 
@@ -301,4 +323,5 @@ _WORST: Mapping[str, Callable[[_Measured], Worst | None]] = {
     "max_lateness_share": _lateness,
     _CLIENT_RULE: _client_cpu,
     "max_iteration_spread": _spread,
+    "max_clock_offset_ms": _clocks,
 }

@@ -168,7 +168,16 @@ def list_samples(samples: Sequence[Sample], echoes: Echoes = frozenset()) -> lis
 
 
 def list_figures(trial: Trial, echoes: Echoes) -> list[tuple[str, str]]:
-    """Return the main figures of each operation at one load: where, and what in a few words.
+    """Return the main figures of each operation at one load: where, and what in a few words."""
+    return [
+        (f"{operation} {phase_words(phase)}", text)
+        for phase, own in group_figures(trial, echoes).items()
+        for operation, text in own
+    ]
+
+
+def group_figures(trial: Trial, echoes: Echoes) -> Mapping[str, Sequence[tuple[str, str]]]:
+    """Return by phase the main figures of each operation at one load: which, and what in a few words.
 
     Steps of a ladder or a search stand in a table of their own.
     """
@@ -183,10 +192,10 @@ def list_figures(trial: Trial, echoes: Echoes) -> list[tuple[str, str]]:
             if (*at, metric) not in echoes:
                 name = "" if statistic == "mean" else f"{statistic} "
                 said.setdefault(at, []).append(f"{name}{quantity(one.value, metric)}")
-    return [
-        (f"{operation} {phase_words(phase)}", ", ".join(own))
-        for (phase, operation), own in said.items()
-    ]
+    found: dict[str, list[tuple[str, str]]] = {}
+    for (phase, operation), own in said.items():
+        found.setdefault(phase, []).append((operation, ", ".join(own)))
+    return found
 
 
 def find_echoes(samples: Iterable[Sample]) -> Echoes:

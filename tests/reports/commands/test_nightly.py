@@ -36,7 +36,7 @@ from perf.local.progress import Progress
 from perf.model.errors import DamagedHistory, HostUnfit, InputError, ReleaseError, UsageError
 from perf.model.facts import METHOD
 from perf.model.identity import named
-from perf.model.metrics import METHOD_CPU, PACKAGE_CPU, SERVER_CPU
+from perf.model.metrics import METHOD_CPU, PACKAGE_CPU, SERVER_CPU, TIME_SPENT
 from perf.model.results import Fact, Purpose, Sample, Trial, TrialId, TrialStatus
 from perf.releases import artifacts as releases
 from perf.systems.contract import System
@@ -58,6 +58,11 @@ experiments:
 """
 SCATTER = (0.0, 0.004, -0.003, 0.002, -0.005, 0.001, 0.003)
 RELEASES = {release.version: release for release in Fake().releases()}
+
+
+def spend(part: str) -> Sample:
+    """Return that half of a trial's minute went into a part."""
+    return Sample(phase="trial", operation=part, metric=TIME_SPENT.name, statistic="total", value=30.0)
 
 
 @dataclass
@@ -118,6 +123,7 @@ class Lab:
                 ),
                 *(self.profile() if order.purpose is Purpose.PROFILE else ()),
                 *self.diagnose(started_at),
+                *map(spend, ("start", "measured")),
             ),
         )
         bundle.seal(bundle.stage(self.paths, trial.id), trial, ())
@@ -455,7 +461,10 @@ def test_with_time_for_it_the_trials_of_a_night_are_half_of_its_first_block(lab:
     lab.configure("compare_minutes: 6")
     # One more trial of each changes what is known, and decides nothing.
     lab.by_night["1.0.2"] = 960.0
-    assert lab.run().exit_code == 0
+    reported = lab.run()
+    assert reported.exit_code == 0
+    # Of all eight trials of the night, and of none before it.
+    assert "Time:    8 min 00 s, 50 % of it measured; start 50 %\n" in reported.stdout
     (first,) = read_results(lab.paths)
     assert [one.block for one in first.trials] == [1, 1, 1, 1, 2, 2, 2, 2]
     assert "".join(one.side[0] for one in first.trials[:4]) == "bccb"

@@ -223,7 +223,10 @@ def test_where_it_cannot_be_told_a_site_is_made_each_time(
     reports: Reports, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     if name == "history.yaml":
-        reports.paths.history.with_suffix(".yaml").write_text("lab: a")
+        # Nobody listens there: what is in that history cannot be told.
+        reports.paths.history.with_suffix(".yaml").write_text(
+            "history: ducklake:postgres:host=127.0.0.1 port=1 dbname=a\ndata_path: /srv/lake/\nlab: a\n"
+        )
     elif name == "left out":
         left_out = (context.LeftOut(name="fresh", fault="it is damaged"),)
         monkeypatch.setattr(context, "find_left_out", lambda *_: left_out)

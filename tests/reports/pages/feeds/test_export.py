@@ -50,8 +50,8 @@ def files(nights: Nights, tmp_path_factory: pytest.TempPathFactory) -> Path:
         for number, (name, judged) in enumerate(
             group_series(nights.judgement.series, nights.heads).items()
         ):
-            points = write_document(build_points(name, judged))
-            (place / f"points-{number}.parquet").write_bytes(writer.write_points(points))
+            points = writer.write_points(build_points(name, judged))
+            (place / f"points-{number}.parquet").write_bytes(points)
     return place
 
 
@@ -91,6 +91,17 @@ def test_every_point_of_every_series_is_there_bit_by_bit(files: Path, nights: Ni
         point = nights.judgement.series[stems[series]].series.points[position]
         assert (trial, value, ordinal) == (point.trial, point.value, point.release.ordinal)
         assert started_at == point.started_at.replace(tzinfo=None)
+
+
+def test_json_holds_the_newest_points_of_each_series_and_says_from_where(nights: Nights) -> None:
+    whole, newest = (build_points("a", nights.judgement.series, most) for most in (None, 5))
+    assert [one.first for one in whole.points] == [0, 0, 0]
+    assert [one.first for one in newest.points] == [22, 22, 22]
+    for one, of_all in zip(newest.points, whole.points, strict=True):
+        assert one.values == of_all.values[22:]
+        trials = [newest.trials[place].trial for place in one.trials]
+        assert trials == [whole.trials[place].trial for place in of_all.trials[22:]]
+    assert len(newest.trials) == 3 * 5
 
 
 def build(nights: Nights) -> Any:  # noqa: ANN401  the document
@@ -133,7 +144,7 @@ def test_each_file_says_its_format_and_what_its_columns_mean(files: Path) -> Non
 
 def test_equal_judgements_make_equal_files(nights: Nights) -> None:
     document = write_document(build(nights))
-    points = write_document(build_points("a", nights.judgement.series))
+    points = build_points("a", nights.judgement.series)
     with open_writer() as one, open_writer() as other:
         assert one.write_table("series", document) == other.write_table("series", document)
         assert one.write_points(points) == other.write_points(points) == one.write_points(points)

@@ -1,8 +1,6 @@
 """Nights by date: what is said of each, and that the page of an old night is not made again."""
 # ruff: noqa: ANN401  a conftest is no module, so the type of its `demo` cannot be imported
 
-import math
-from array import array
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
@@ -17,7 +15,6 @@ from perf.model.results import Named, Trial, TrialId
 from reports.pages.nights import page as pages
 from reports.pages.nights.moves import (
     HEADLINES,
-    _find_levels,
     find_config_moves,
     find_offsets,
     say_value,
@@ -64,19 +61,13 @@ def test_a_headline_is_held_against_the_level_before(demo: Any) -> None:
     )
     key, points = judged.series.key, judged.series.points
     index = judged.change_points[0].index
-    offsets = find_offsets([judged])
+    offsets = find_offsets([judged], set(points.trials) - {points.trials[index + 4]})
     at = (key.phase, key.operation)
     expected = points.values[index] / median(points.values[:index][-30:]) - 1
     assert offsets[points.trials[index]][at] == pytest.approx(expected)
     assert points.trials[index + 2] not in offsets  # its level is not three points long yet
     assert points.trials[index + 3] in offsets
-
-
-def test_levels_are_the_plain_medians_of_what_came_before() -> None:
-    values = array("d", [math.sin(7 * place) + 0.1 * (place % 11) for place in range(100)])
-    for end in (0, 1, 3, 4, 29, 30, 31, 32, 100):
-        before = [values[max(0, place - 30) : place] for place in range(3, end)]
-        assert _find_levels(values[:end]) == [median(one) for one in before]
+    assert points.trials[index + 4] not in offsets  # nobody asked
 
 
 def test_a_value_is_held_against_the_level_before_its_change(demo: Any) -> None:

@@ -4,10 +4,11 @@ import math
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from statistics import NormalDist
 
 import pytest
+from data import make_generator
 from made_up_judgement import SETTINGS
 
 from analysis.detection.noise import Noise
@@ -15,7 +16,7 @@ from analysis.detection.series import Point, Points, Series
 from analysis.detection.verdict import Outcome
 from analysis.judging.judgement import JudgedSeries
 from analysis.judging.verdicts import Verdict, VerdictBasis
-from perf.model.results import Named, Purpose, SeriesKey, Trial, TrialId, TrialStatus
+from perf.model.results import Named, Purpose, Release, SeriesKey, Trial, TrialId, TrialStatus
 from reports.pages.releases.medians import (
     Condensed,
     MedianStatus,
@@ -57,7 +58,7 @@ def measured(
 ) -> VariantValues:
     condensed = Condensed(median=median, values=values, deviation=0.0)
     ends = TrialId("first"), TrialId("last")
-    return VariantValues(judged=judge(key, noise), condensed=condensed, ends=ends)
+    return VariantValues(judged=judge(key, noise), noise=noise, condensed=condensed, ends=ends)
 
 
 def test_the_interval_of_two_medians_has_a_known_answer() -> None:
@@ -172,3 +173,55 @@ def test_variants_follow_each_other_by_release_and_then_by_time(
     assert second.id == variant_id("cassandra", "5.0.9", "default", "bbbbbbbbbbbb")
     (only,) = medians.measured[second.id].values()
     assert (only.condensed.median, only.condensed.values) == (102.5, 2)
+
+
+def nightly(count: int, *, begins: datetime = datetime(2026, 1, 10, tzinfo=UTC)) -> tuple[Point, ...]:
+    noise = make_generator(1, "settled").standard_normal(count)
+    return tuple(
+        Point(
+            trial=TrialId(f"{number}"),
+            release=Release(system="cassandra", line="5.0", version="5.0.9", ordinal=9),
+            started_at=begins + timedelta(days=number),
+            value=1000.0 + 10 * float(noise[number]),
+        )
+        for number in range(count)
+    )
+
+
+def settle(points: Sequence[Point], deviation: float = 12.0) -> Noise | None:
+    """Settle a noise that was seen last night, as of the quarter of the newest point."""
+    judged = judge(KEY, replace(NOISE, deviation=deviation), points)
+    return read_medians([], [judged]).noise[KEY]
+
+
+def test_noise_stands_still_for_a_quarter() -> None:
+    points = nightly(350)
+    of_july, of_september, of_october = (settle(points[:count]) for count in (180, 260, 265))
+    assert of_july is not None
+    assert of_september is not None
+    assert of_october is not None
+    assert of_july.deviation == of_september.deviation == pytest.approx(10, rel=0.15)
+    assert of_july.all_points == 172  # up to the end of June
+    assert of_october.all_points == 264  # up to the end of September
+    assert of_october.deviation != of_july.deviation
+
+
+def test_noise_of_few_points_is_that_of_today() -> None:
+    assert settle(nightly(99), 7.0) == replace(NOISE, deviation=7.0)
+    assert settle((), 7.0) == replace(NOISE, deviation=7.0)
+
+
+def test_a_week_is_left_out_of_the_noise() -> None:
+    swing = [60.0 * (number % 7 > 4) for number in range(300)]
+    points = [
+        replace(one, value=one.value + more) for one, more in zip(nightly(300), swing, strict=True)
+    ]
+    settled = settle(points)
+    assert settled is not None
+    assert settled.deviation == pytest.approx(10, rel=0.2)
+
+
+def test_a_series_that_stood_still_until_then_has_the_noise_of_today() -> None:
+    points = [replace(one, value=1000.0) for one in nightly(172)]
+    later = [replace(one, started_at=one.started_at + timedelta(days=172)) for one in nightly(50)]
+    assert settle([*points, *later], 7.0) == replace(NOISE, deviation=7.0)

@@ -194,6 +194,26 @@ def test_the_page_shows_incidents_and_links_the_comparison(demo: Any) -> None:
     assert "1 failed" in make(demo.context())[release_page("cassandra", "5.0.1")]
 
 
+def test_a_release_whose_trials_are_all_old_lists_what_moved_and_few_trials(
+    demo: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("reports.pages.releases.page._MOST_ROWS_OF_OLD", 1)
+    monkeypatch.setattr("reports.pages.releases.page._MOST_TRIALS_OF_OLD", 3)
+    context = demo.context()
+    page = release_page("cassandra", "5.0.2")
+    before = make(context)[page]
+    own = {one.id: "night/a.html#b" for one in demo.trials if one.release.version == "5.0.2"}
+    assert make(replace(context, old_trials=dict(list(own.items())[1:])))[page] == before
+    aged = replace(context, old_trials=own)
+    assert digests(aged)[page] != digests(context)[page]
+    text = make(aged)[page]
+    assert before.count('<tr>\n<th scope="row"><a href="../trials/') == len(own)
+    assert text.count('<tr>\n<th scope="row"><a href="../trials/') == 3
+    assert f"{len(own) - 3} older trials not listed here" in text
+    assert "are left out here; the page Compare shows all" in text
+    assert "are left out here" not in before
+
+
 def test_a_page_is_made_anew_only_if_something_on_it_changed(demo: Any) -> None:
     context = demo.context()
     before = digests(context)

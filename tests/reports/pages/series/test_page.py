@@ -41,6 +41,26 @@ def data_of(files: dict[str, SiteFile], name: str) -> Any:  # noqa: ANN401  any 
     return json.loads(text.removeprefix(f'knickpoint.receive("{name}",').removesuffix(");\n"))
 
 
+def unfold(runs: list[list[int]]) -> list[int]:
+    """Return the slots of runs: the first of each, and how many."""
+    return [first + place for first, many in runs for place in range(many)]
+
+
+def test_old_points_are_rounded_and_lose_their_iterations(
+    context: SiteContext, files: dict[str, SiteFile], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = data_of(files, series_stem(KEY))
+    monkeypatch.setattr("reports.pages.series.page._WHOLE_POINTS", 100)
+    made = (file for batch in flatten(series.batches(context)) for file in batch.make(batch.versions))
+    data = data_of({file.path: file for file in made}, series_stem(KEY))
+    old = POINTS - 100
+    assert data["counts"] == [[0, old], [3, 100]]
+    assert data["iterations"] == whole["iterations"][3 * old :]
+    assert data["value"][old:] == whole["value"][old:]
+    assert data["value"][:old] != whole["value"][:old]
+    assert data["value"][:old] == pytest.approx(whole["value"][:old], rel=1e-6)
+
+
 def versions(context: SiteContext) -> dict[str, str]:
     return {
         path: at for batch in flatten(series.batches(context)) for path, at in batch.versions.items()
@@ -52,8 +72,9 @@ def test_a_page_lists_its_newest_points_and_the_data_hold_all(files: dict[str, S
     assert page.count('<tr id="point-') == NEWEST_ROWS
     assert f"Show all {POINTS}" in page
     data = data_of(files, series_stem(KEY))
-    assert len(data["value"]) == len(data["at"]) == len(data["counts"]) == POINTS
-    assert len(data["iterations"]) == sum(data["counts"]) == 3 * POINTS
+    assert len(data["value"]) == len(unfold(data["at"])) == POINTS
+    assert len(data["iterations"]) == 3 * POINTS
+    assert data["counts"] == [[3, POINTS]]
 
 
 def test_each_point_is_of_its_trial_and_iterations_keep_nine_digits(
@@ -62,7 +83,9 @@ def test_each_point_is_of_its_trial_and_iterations_keep_nine_digits(
     data = data_of(files, series_stem(KEY))
     track = data_of(files, data["track"])
     (judged,) = [one for one in context.judgement.series if one.series.key == KEY]
-    assert [track["trial"][slot] for slot in data["at"]] == [p.trial for p in judged.series.points]
+    assert [track["trial"][slot] for slot in unfold(data["at"])] == [
+        p.trial for p in judged.series.points
+    ]
     assert data["value"] == [point.value for point in judged.series.points]
     exact = [value for point in judged.series.points for value in point.iterations]
     assert data["iterations"] == pytest.approx(exact, rel=1e-8)
@@ -77,7 +100,7 @@ def test_trials_without_a_point_have_a_place_a_symbol_a_word_and_a_reason(
         [INVALID, "unsure", "!", "Invalid", "client fell behind: 3.1\N{NO-BREAK SPACE}% started late"],
         [MISSING, "bad", "…", "Missing", "planned, and no result is there"],
     ]
-    assert not {INVALID, MISSING} & set(data["at"])
+    assert not {INVALID, MISSING} & set(unfold(data["at"]))
     assert track["pages"] == {str(MISSING): ""}  # what never ran has no page
     assert track["imported"] == [0]
 

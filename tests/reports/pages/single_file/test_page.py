@@ -17,6 +17,7 @@ from perf.model.results import Reason, TrialId, TrialStatus
 from reports.commands.report import report
 from reports.pages.single_file.document import check_target_file, render_single_file, write_single_file
 from reports.site.context import SiteContext
+from reports.site.old_trials import find_old_trials
 from reports.wording.links import in_file, series_page, trial_page
 
 EXPERIMENT = "cassandra-sensor-write"
@@ -26,12 +27,13 @@ WAIT_MS = 20_000
 
 @pytest.fixture(scope="module")
 def context(demo: Any) -> SiteContext:  # noqa: ANN401  conftest is no module
-    """Return the made-up history, a trial of it with a hostile reason."""
+    """Return the made-up history, a trial of it with a hostile reason, and the others old."""
     whole: SiteContext = demo.context()
     reason = Reason(kind="start", text="</script><script>alert(1)</script> & </template><!--")
     chosen = next(one for one, head in whole.heads.items() if head.experiment == EXPERIMENT)
     hostile = replace(whole.heads[chosen], status=TrialStatus.INVALID, reasons=(reason,))
-    return replace(whole, heads={**whole.heads, chosen: hostile})
+    heads = {**whole.heads, chosen: hostile}
+    return replace(whole, heads=heads, old_trials=find_old_trials(heads.values(), 6))
 
 
 @pytest.fixture(scope="module")

@@ -17,6 +17,7 @@ from analysis.judging.explanations import Explanation
 from perf.config.difference import Knob
 from perf.history.bundle import SETTINGS
 from perf.history.distributions import Recording
+from perf.model.clock_offsets import ClockOffset
 from perf.model.design import Testbed
 from perf.model.identity import named
 from perf.model.results import (
@@ -120,6 +121,32 @@ def report(ruled: Ruled) -> tuple[str, str, str]:
     """Return the limit, the worst value and the word of a rule."""
     limit = "–" if ruled.limit is None else ruled.rule.say_limit(ruled.limit)
     return limit, ruled.rule.say(ruled.worst.value) if ruled.worst else "–", ruled.held.word
+
+
+@pytest.mark.parametrize(
+    ("after_ms", "limit_ms", "shown"),
+    [
+        (3.0, 5.0, ("at most 5 ms", f"3.50{NBSP}ms", "Held")),
+        (4.75, 5.0, ("at most 5 ms", f"5.25{NBSP}ms", "Cannot tell")),
+    ],
+)
+def test_clocks_of_client_hosts_stand_with_the_most_that_they_were_apart(
+    open_loop: Trial, testbed: Testbed, after_ms: float, limit_ms: float, shown: tuple[str, str, str]
+) -> None:
+    bounded = replace(testbed, validity=replace(testbed.validity, max_clock_offset_ms=limit_ms))
+    near = (ClockOffset(0.0, 0.25).fact_of("load-1"), ClockOffset(1.0, 0.25).fact_of("load-2"))
+    wide = (near[0], ClockOffset(-after_ms, 0.25).fact_of("load-2"))
+    trial = replace(open_loop, testbed=named(bounded), environment_before=near, environment_after=wide)
+    ruled = rules(trial, bounded)["Clocks of several client hosts"]
+    assert report(ruled) == shown
+    assert ruled.worst is not None
+    assert ruled.worst.where == "load-1 and load-2, after the load"
+
+
+def test_a_testbed_without_a_limit_to_clocks_has_no_such_rule(
+    open_loop: Trial, testbed: Testbed
+) -> None:
+    assert "Clocks of several client hosts" not in rules(open_loop, testbed)
 
 
 def test_each_rule_stands_with_its_limit_and_the_worst_that_was_measured(
@@ -294,21 +321,21 @@ def test_to_reproduce_says_which_files_have_changed_since(demo: Any, open_loop: 
 
 def test_a_page_is_made_again_if_anything_on_it_is_another(demo: Any) -> None:
     context = demo.context()
-    _, first = flatten(trial_pages.batches(context))
+    _, first, *_ = flatten(trial_pages.batches(context))
     testbed = context.catalog.testbeds["local"]
     strict = replace(testbed, validity=replace(testbed.validity, max_error_share=0.5))
     head = next(iter(context.heads.values()))
     ours = replace(context.catalog, testbeds={"local": testbed})
     known = {one: replace(head, id=one, testbed=named(testbed)) for one in [head.id]}
     versions = [
-        tuple(flatten(trial_pages.batches(replace(context, heads=known, catalog=catalog))))[-1].versions
+        tuple(flatten(trial_pages.batches(replace(context, heads=known, catalog=catalog))))[1].versions
         for catalog in (ours, replace(ours, testbeds={"local": strict}))
     ]
     assert versions[0] != versions[1]
     # Another trial before changes what a page compares with.
     newer, older = list(find_previous(context.heads.values()).items())[-1]
     other = replace(context, digests={**context.digests, older: "f" * 64})
-    _, second = flatten(trial_pages.batches(other))
+    _, second, *_ = flatten(trial_pages.batches(other))
     page = f"trials/{newer}.html"
     assert first.versions[page] != second.versions[page]
     assert first.versions[f"trials/{head.id}.html"] == second.versions[f"trials/{head.id}.html"]
@@ -321,7 +348,7 @@ def test_the_page_shows_rules_phases_hashes_and_logs(demo: Any, tmp_path: Path) 
     (place / "trial.json").write_text("{}")
     (place / "logs" / "node 1&2.log").write_text("x")
     context = replace(demo.context(), bundles=tmp_path / "trials", target=tmp_path / "site")
-    _, batch = flatten(trial_pages.batches(context))
+    _, batch, *_ = flatten(trial_pages.batches(context))
     (page,) = (one for one in batch.make([f"trials/{invalid.id}.html"]) if one.path.endswith(".html"))
     html = page.content.decode()
     for said in (
@@ -340,18 +367,19 @@ def test_the_page_shows_rules_phases_hashes_and_logs(demo: Any, tmp_path: Path) 
 
 def test_the_newest_trials_have_curves_and_keep_them_beside_their_pages(demo: Any) -> None:
     context = demo.context()
-    _, batch = flatten(trial_pages.batches(context, with_curves=2))
+    _, batch, curves = flatten(trial_pages.batches(context, with_curves=2))
     newest, older = [list(context.heads)[place] for place in (-1, -3)]
-    made = {file.path: file for file in batch.make(batch.versions)}
-    data = data_path(times_data(newest))
-    assert made[data].of == trial_page(newest)
+    made = {file.path: file for one in (batch, curves) for file in one.make(one.versions)}
+    assert made.keys() >= {data_path(times_data(newest))}
     assert times_data(newest).encode() in made[trial_page(newest)].content
     assert data_path(times_data(older)) not in made
     assert b"data-curves" not in made[trial_page(older)].content
     # One that is among the newest no longer is made again without them.
-    _, fewer = flatten(trial_pages.batches(context, with_curves=1))
+    _, fewer, left = flatten(trial_pages.batches(context, with_curves=1))
     changed = {path for path in batch.versions if batch.versions[path] != fewer.versions[path]}
     assert changed == {trial_page(list(context.heads)[-2])}
+    # The curves of the other one stay as they are.
+    assert left.versions.items() < curves.versions.items()
 
 
 def test_a_trial_draws_the_operation_that_is_chosen(browser: Browser, demo_site: Path) -> None:

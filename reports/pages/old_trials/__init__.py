@@ -1,0 +1,1 @@
+"""Trials that have no page of their own any more: what is still shown of each, and where."""
