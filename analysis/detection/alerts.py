@@ -13,8 +13,9 @@ import numpy as np
 
 from analysis.detection.detection import ChangeState, Detector, DetectorResult, levels
 from analysis.detection.effects import relative_change
-from analysis.detection.series import Series, nights_of
-from analysis.detection.weeks import without_week
+from analysis.detection.noise import Values
+from analysis.detection.series import Series
+from analysis.detection.weeks import Days
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,12 +125,13 @@ def _miss(alert: Alert, night: int) -> Alert:
 
 
 def sight(
-    values: Sequence[float], reading: DetectorResult, positions: Sequence[int]
+    values: Sequence[float] | Values, reading: DetectorResult, positions: Sequence[int], days: Days
 ) -> tuple[Sighting, ...]:
     """Put the shifts read among some points of a series into the coordinates of the whole series.
 
-    `positions` gives the place of each value there, ascending. Between two neighbouring values others
-    may lie, and the shift is in front of any of them: the location interval covers them all.
+    `positions` gives the place of each value there, ascending, `days` when it was measured. Between two
+    neighbouring values others may lie, and the shift is in front of any of them: the location interval
+    covers them all.
     """
     return tuple(
         Sighting(
@@ -140,7 +142,7 @@ def sight(
             relative_change=relative_change(before, after),
             state=ChangeState.CONFIRMED if shift.is_confirmed else ChangeState.PROVISIONAL,
         )
-        for shift, before, after, _ in levels(values, reading)
+        for shift, before, after, _ in levels(values, reading, days)
     )
 
 
@@ -151,18 +153,16 @@ def replay_series(
 
     Known after a night are the points measured up to then, in series order, wherever they fill in.
     Fewer than `minimum_points` are not judged. The numbers of nights in the alerts count the nights of
-    `nights_of`; what was there before the first night replayed is reported as of that night.
+    `Points.nights_in_order`; what was there before the first of them is reported as of that night.
     """
-    number = {night: place for place, night in enumerate(nights_of(series))}
-    measured = np.asarray(series.points.values)
-    measured_at = np.array([number[night] for night in series.points.nights])
-    days = series.points.days
+    measured, measured_at = np.asarray(series.points.values), series.points.night_numbers
+    days, count = series.points.days, int(measured_at.max(initial=-1)) + 1
 
     def replay() -> Iterator[tuple[int, Sequence[Sighting]]]:
-        for night in range(max(0, len(number) - nights), len(number)):
+        for night in range(max(0, count - nights), count):
             known = np.flatnonzero(measured_at <= night)
             if len(known) >= minimum_points:
-                values = without_week(array("d", measured[known].tobytes()), days[known])
-                yield night, sight(values, detector.read(values), array("q", known.tobytes()))
+                values, on = measured[known], days[known]
+                yield night, sight(values, detector.read(values, on), array("q", known.tobytes()), on)
 
     return follow(replay())

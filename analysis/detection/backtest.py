@@ -8,7 +8,6 @@ from analysis.detection.detection import ChangeState, Detector, levels, outcome_
 from analysis.detection.effects import relative_change
 from analysis.detection.noise import Noise, visible_effects
 from analysis.detection.series_file import FileFindings, ForeignSeries, FoundChange, ReplayedSeries
-from analysis.detection.weeks import without_week
 from perf.model.rules import Detection
 
 
@@ -24,8 +23,8 @@ class Judge:
         known = series.known
         if len(known) < self.settings.minimum_points:
             return FileFindings(name=series.name)
-        values = without_week(_values(series), known)
-        reading = self.detector.read(values)
+        values = _values(series)
+        reading = self.detector.read(values, known)
         return FileFindings(
             name=series.name,
             changes=tuple(
@@ -38,7 +37,7 @@ class Judge:
                     p_value=shift.p_value,
                     outcome=outcome_of(series.better, before, after),
                 )
-                for shift, before, after, _ in levels(values, reading)
+                for shift, before, after, _ in levels(values, reading, known)
             ),
             noise_floor=reading.noise.floor if reading.noise and reading.noise.deviation else None,
             minimum_detectable_effect=self._detectable(reading.noise),
@@ -85,8 +84,8 @@ class Backtest:
     def _nights(self, series: ForeignSeries) -> Iterator[tuple[int, Sequence[Sighting]]]:
         known, values = series.known, _values(series)
         for count in range(self._least, len(values) + 1):
-            so_far = without_week(values[:count], known[:count])
-            yield known[count - 1], sight(so_far, self.detector.read(so_far), known)
+            so_far, days = values[:count], known[:count]
+            yield known[count - 1], sight(so_far, self.detector.read(so_far, days), days, days)
 
 
 def _values(series: ForeignSeries) -> list[float]:

@@ -68,5 +68,5 @@ def find_by_moving_sums(values: Values, deviation: float, persistence: float) ->
         reach = 2 * (width // 2) + 1
         highest = maximum_filter1d(scores, reach, mode="constant", cval=-np.inf)
         peaks = (scores >= _LEAST_SCORE) & (scores >= highest)
-        found.update(int(place) for place in places[peaks])
+        found.update(map(int, places[peaks]))
     return found

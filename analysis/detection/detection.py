@@ -1,6 +1,7 @@
 """Detection: what a detector is, what it can see in a series, and when a change may be believed."""
 
 import math
+from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -13,6 +14,7 @@ from analysis.detection.effects import relative_change
 from analysis.detection.noise import Noise, Values
 from analysis.detection.series import Point, Series
 from analysis.detection.verdict import Outcome
+from analysis.detection.weeks import Days, without_week
 from perf.model.metrics import DIAGNOSTICS, METRICS, Better
 
 _OUTLIER = 3.0
@@ -76,24 +78,32 @@ class SpreadChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DetectorResult:
-    """What a detector sees in one sequence, each kind ascending; `noise` is None if it is unknown."""
+    """What a detector sees in one sequence, each kind ascending; `noise` is None if it is unknown.
+
+    `week` is by how much each day of the week is off the level, where a pattern is sure: all else is
+    seen in the values without it.
+    """
 
     shifts: tuple[Shift, ...] = ()
     drifts: tuple[Drift, ...] = ()
     spreads: tuple[SpreadChange, ...] = ()
     noise: Noise | None = None
+    week: tuple[float, ...] = ()
 
 
 class Detector(Protocol):
-    """Reads a sequence of finite numbers, in order. Pure."""
+    """Reads a sequence of finite numbers, in order, with the days they were measured on. Pure."""
 
     @property
     def name(self) -> str:
         """Name the method, as change points carry it."""
         ...
 
-    def read(self, values: Sequence[float]) -> DetectorResult:
-        """Describe what is to be seen. Raises ValueError on values that are not finite."""
+    def read(self, values: Sequence[float] | Values, days: Days = ()) -> DetectorResult:
+        """Describe what is to be seen; of days that are not known, no weekly pattern.
+
+        Raises ValueError on values that are not finite.
+        """
         ...
 
 
@@ -124,24 +134,20 @@ class ChangePoint:
     outcome: Outcome
 
 
-def find_changes(
-    series: Series, reading: DetectorResult, detector: str, values: Sequence[float] | None = None
-) -> tuple[ChangePoint, ...]:
+def find_changes(series: Series, reading: DetectorResult, detector: str) -> tuple[ChangePoint, ...]:
     """Put the shifts of a reading into the terms of the series, ascending by index.
-
-    `values` are those that were read, if they are not the series' own.
 
     Raises KeyError where nothing is known of the series' metric, so not its direction either.
     """
     better = (METRICS | DIAGNOSTICS)[series.key.metric].better
-    read = series.points.values if values is None else values
     changes = []
-    for shift, before, after, points_after in levels(read, reading):
+    points = series.points
+    for shift, before, after, points_after in levels(points.values, reading, points.days):
         changes.append(
             ChangePoint(
                 series=series,
-                last_before=series.points[shift.index - 1],
-                first_after=series.points[shift.index],
+                last_before=points[shift.index - 1],
+                first_after=points[shift.index],
                 index=shift.index,
                 earliest=shift.earliest,
                 latest=shift.latest,
@@ -159,13 +165,14 @@ def find_changes(
 
 
 def levels(
-    values: Sequence[float], reading: DetectorResult
+    values: Sequence[float] | Values, reading: DetectorResult, days: Days
 ) -> Iterator[tuple[Shift, float, float, int]]:
     """Yield each shift with the levels on both sides and the number of points after it.
 
     A level is the mean of a segment, its outliers pulled in as those who voted saw them: else one of
-    them could turn a step up into one down. Where the series drifts, it is that without the drift, at
-    the height of the drift at the shift: else a step up in a long way down would look like one down.
+    them could turn a step up into one down. `days` are those of the values: the week is left out.
+    Where the series drifts, it is that without the drift, at the height of the drift at the shift: else
+    a step up in a long way down would look like one down.
     """
     if not reading.shifts:
         return
@@ -174,7 +181,7 @@ def levels(
         moved[:] = [
             math.fsum(drift.moved(place) for drift in reading.drifts) for place in range(len(values))
         ]
-    flat = np.asarray(values) - moved
+    flat = without_week(values, days, reading.week) - moved
     bounds = (0, *(shift.index for shift in reading.shifts), len(values))
     segments = [_level(flat[start:end], reading.noise) for start, end in pairwise(bounds)]
     sizes = [end - start for start, end in pairwise(bounds)]
@@ -187,7 +194,7 @@ def levels(
 def _level(values: Values, noise: Noise | None) -> float:
     middle = float(np.median(values))
     room = _OUTLIER * noise.deviation if noise else math.inf
-    return math.fsum(np.clip(values, middle - room, middle + room)) / len(values)
+    return math.fsum(array("d", np.clip(values, middle - room, middle + room).tobytes())) / len(values)
 
 
 def outcome_of(better: Better, before: float, after: float) -> Outcome:

@@ -56,8 +56,9 @@ def compare_means(before: Sequence[float], after: Sequence[float], confidence: f
     unbounded where m₁ is zero. Raises ValueError below two values a group.
     """
     _refuse_too_few(before, after)
-    error = math.sqrt(_variance(before) / len(before) + _variance(after) / len(after))
-    return _effect(before, after, error, min(len(before), len(after)) - 1, confidence)
+    base, mean = _mean(before), _mean(after)
+    error = math.sqrt(_variance(before, base) / len(before) + _variance(after, mean) / len(after))
+    return _effect(base, mean, error, min(len(before), len(after)) - 1, confidence)
 
 
 def compare_levels(
@@ -71,11 +72,12 @@ def compare_levels(
     and t Student's with the degrees of freedom of the noise. Raises ValueError below two values each.
     """
     _refuse_too_few(before, after)
-    freedom = len(before) + len(after) - 2
-    pooled = ((len(before) - 1) * _variance(before) + (len(after) - 1) * _variance(after)) / freedom
+    base, mean = _mean(before), _mean(after)
+    squares = (len(before) - 1) * _variance(before, base) + (len(after) - 1) * _variance(after, mean)
+    pooled = squares / (len(before) + len(after) - 2)
     spread = math.fsum(variance_of_mean(len(side), noise.persistence) for side in (before, after))
     error = max(noise.deviation, math.sqrt(pooled)) * math.sqrt(spread)
-    return _effect(before, after, error, degrees_of_freedom(noise.all_points), confidence)
+    return _effect(base, mean, error, degrees_of_freedom(noise.all_points), confidence)
 
 
 def error_of_middle(deviation: float, points: int, noise: Noise) -> float:
@@ -103,17 +105,14 @@ def _mean(values: Sequence[float]) -> float:
     return values[0] if min(values) == max(values) else math.fsum(values) / len(values)
 
 
-def _variance(values: Sequence[float]) -> float:
-    """Return the sample variance in two passes, from exact sums: the same on every machine."""
-    deviations = np.array(values, dtype=float) - _mean(values)
-    return math.fsum(np.square(deviations)) / (len(values) - 1)
+def _variance(values: Sequence[float], mean: float) -> float:
+    """Return the sample variance about their mean, from exact sums: the same on every machine."""
+    deviations = np.array(values, dtype=float) - mean
+    return math.fsum(np.square(deviations).tolist()) / (len(values) - 1)
 
 
-def _effect(
-    before: Sequence[float], after: Sequence[float], error: float, freedom: float, confidence: float
-) -> Effect:
-    base = _mean(before)
-    relative = relative_change(base, _mean(after))
+def _effect(base: float, mean: float, error: float, freedom: float, confidence: float) -> Effect:
+    relative = relative_change(base, mean)
     if base == 0:
         return Effect(relative_change=relative, low=-math.inf, high=math.inf, confidence=confidence)
     half_width = float(stdtrit(freedom, (1 + confidence) / 2)) * error / abs(base)

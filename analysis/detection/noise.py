@@ -7,7 +7,7 @@ minimum detectable effect is the smallest relative step that a given number of n
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -141,6 +141,7 @@ def trimming_factor(kept: float) -> float:
     return 1 - 2 * bound * math.exp(-bound * bound / 2) / math.sqrt(2 * math.pi) / kept
 
 
+@lru_cache(maxsize=4096)
 def variance_of_mean(points: int, persistence: float) -> float:
     """Return the variance of a mean of neighbouring points, in variances of one point.
 

@@ -3,12 +3,16 @@
 import math
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from analysis.detection.criteria import PreparedSequence
 from analysis.detection.detection import Drift
 from analysis.detection.noise import Values
+
+Places: TypeAlias = NDArray[np.integer]
 
 _LEAST_POINTS = 8
 """What gets from one level to the next in fewer points is a step."""
@@ -17,8 +21,6 @@ SLOW_POINTS = 12
 _REACH = 45
 _GRID = 20
 """Places tried for the beginning and for the end of a ramp."""
-_MOST_AT_ONCE = 2_000_000
-"""Numbers that ramps are tried with at a time: those of a long series would take gigabytes."""
 _STRONG = 6.0
 _STEP_COSTS, _RAMP_COSTS = 2, 3
 """Numbers that are fitted beside the first level: a place and a height; two places and a height."""
@@ -111,34 +113,53 @@ def _fit_ramp(
     lows, highs = np.nonzero(ends[None, :] - ends[:, None] >= least)
     lows, highs = ends[lows], ends[highs]
     centred = _centre(values, cuts)
-    moments, products = np.empty(len(lows)), np.empty(len(lows))
-    at_once = max(1, _MOST_AT_ONCE // count)
-    for first in range(0, len(lows), at_once):
-        some = slice(first, first + at_once)
-        shapes = _shapes(count, lows[some], highs[some], cuts)
-        moments[some] = np.maximum(np.square(shapes).sum(axis=1), _NO_MOMENT)
-        products[some] = (shapes * centred).sum(axis=1)
-    best = int(np.argmax(products**2 / moments))
-    height = float(products[best] / moments[best])
-    (shape,) = _shapes(count, lows[best : best + 1], highs[best : best + 1], cuts)
+    products = _products(centred, lows, highs)
+    moments = sum(_moments(start, end, lows, highs) for start, end in pairwise((0, *cuts, count)))
+    best = int(np.argmax(products**2 / np.maximum(moments, _NO_MOMENT)))
+    low, high = int(lows[best]), int(highs[best])
+    shape = _centre(_shape(count, low, high), cuts)
+    height = float((shape * centred).sum() / max(np.square(shape).sum(), _NO_MOMENT))
     cost = _cost(centred - height * shape, variance, _RAMP_COSTS + _STEP_COSTS * len(cuts))
-    return cost, int(lows[best]), int(highs[best]), height
+    return cost, low, high, height
 
 
-def _shapes(count: int, lows: Values, highs: Values, cuts: Sequence[int]) -> Values:
-    """Return ramps of height 1, a row each, without their means between cuts."""
-    ramps = (np.arange(count) - lows[:, None]) / (highs - lows)[:, None]
-    return _centre(np.clip(ramps, 0.0, 1.0), cuts)
+def _products(values: Values, lows: Places, highs: Places) -> Values:
+    """Return for each ramp of height 1 the sum of its products with the values."""
+    sums = np.concatenate(([0.0], np.cumsum(values)))
+    firsts = np.concatenate(([0.0], np.cumsum(np.arange(len(values)) * values)))
+    rising = firsts[highs] - firsts[lows] - lows * (sums[highs] - sums[lows])
+    products: Values = rising / (highs - lows) + sums[-1] - sums[highs]
+    return products
+
+
+def _moments(start: int, end: int, lows: Places, highs: Places) -> Values:
+    """Return for each ramp of height 1 the sum of the squares about its mean from `start` to `end`."""
+    length = highs - lows
+    # Of the points on the slope, the first and the last, counted from where it begins.
+    first, last = (np.clip(place, lows, highs) - lows for place in (start, end))
+    above = np.maximum(end - np.maximum(start, highs), 0)
+    sums = (_sum(last) - _sum(first)) / length + above
+    squares = (_sum_of_squares(last) - _sum_of_squares(first)) / length**2 + above
+    moments: Values = squares - sums**2 / (end - start)
+    return moments
+
+
+def _sum(count: Values) -> Values:
+    """Return 0 + 1 + … up to before each count."""
+    return count * (count - 1.0) / 2
+
+
+def _sum_of_squares(count: Values) -> Values:
+    return (count - 1.0) * count * (2.0 * count - 1.0) / 6
 
 
 def _cost(residues: Values, variance: float, fitted: int) -> float:
     return float(np.square(residues).sum() / variance + fitted * np.log(len(residues)))
 
 
-def _centre(rows: Values, cuts: Sequence[int]) -> Values:
-    """Subtract from each row its mean between cuts."""
-    parts = np.split(rows, list(cuts), axis=-1)
-    return np.concatenate([part - part.mean(axis=-1, keepdims=True) for part in parts], axis=-1)
+def _centre(values: Values, cuts: Sequence[int]) -> Values:
+    """Subtract the mean between cuts."""
+    return np.concatenate([part - part.mean() for part in np.split(values, list(cuts))])
 
 
 def _shape(count: int, first: int, last: int) -> Values:

@@ -110,16 +110,33 @@ class Selection:
         """Drop the smallest step, in what is asked of it, until each is as large as asked."""
         bounds = [0, *self.places, self.count]
         # An array: a million points have tens of thousands of candidates, and each asks for the least.
-        shares = np.array([self._size_share(bounds, at) for at in range(1, len(bounds) - 1)])
+        shares = self._size_shares(bounds)
         while len(shares) and shares[least := int(shares.argmin())] < 1:
             smallest = least + 1
             del bounds[smallest]
             shares[least:-1] = shares[smallest:]
             shares = shares[:-1]
-            # Those next to it have a new neighbour, and so may those behind them.
-            for at in range(max(1, smallest - 2), min(smallest + 2, len(bounds) - 1)):
-                shares[at - 1] = self._size_share(bounds, at)
+            # Those next to it have a new neighbour; so do those behind them, if they were crowded.
+            moved = [smallest - 1, smallest]
+            if smallest > 1 and bounds[smallest - 1] - bounds[smallest - 2] < self.least_segment:
+                moved.append(smallest - 2)
+            last = len(bounds) - 1
+            if smallest < last and bounds[smallest + 1] - bounds[smallest] < self.least_segment:
+                moved.append(smallest + 1)
+            for at in moved:
+                if 0 < at < last:
+                    shares[at - 1] = self._size_share(bounds, at)
         self.places[:] = bounds[1:-1]
+
+    def _size_shares(self, bounds: Sequence[int]) -> Values:
+        """Return the `_size_share` of all steps: of most at once."""
+        places = np.array(bounds)
+        asked = self.evidence.quantile(self.settings.max_p_value * _ENDED_SHARE)
+        shares = np.abs(self.evidence.sizes(places[:-2], places[1:-1], places[2:])) / asked
+        is_crowded = np.diff(places) < self.least_segment
+        for index in np.flatnonzero(is_crowded[:-1] | is_crowded[1:] | (places[2:] == self.count)):
+            shares[index] = self._size_share(bounds, int(index) + 1)
+        return shares
 
     def _size_share(self, bounds: Sequence[int], index: int) -> float:
         """Return the size of a step as a share of what is asked of it.
@@ -133,14 +150,16 @@ class Selection:
             start, is_crowded = (bounds[index - 2] if index > 1 else start), True
         if end - at < self.least_segment and not (self.is_open and end == self.count):
             end, is_crowded = (bounds[index + 2] if end < self.count else end), True
-        asked = self._asked_p_value(at, end)
-        share = abs(self.evidence.size(start, at, end)) / self.evidence.quantile(asked)
+        asked = self.evidence.quantile(self._asked_p_value(at, end))
+        share = abs(self.evidence.size(start, at, end)) / asked
         return share - _CROWDED if is_crowded else share
 
     def _asked_p_value(self, at: int, end: int) -> float:
-        if self._is_early(at, end):
-            return self.settings.provisional_p_value
-        return self.settings.max_p_value * (1 if end == self.count else _ENDED_SHARE)
+        if end < self.count:
+            return self.settings.max_p_value * _ENDED_SHARE
+        return (
+            self.settings.provisional_p_value if self._is_early(at, end) else self.settings.max_p_value
+        )
 
     def _is_early(self, at: int, end: int) -> bool:
         return self.is_open and end == self.count and end - at < _EARLY_POINTS

@@ -9,17 +9,21 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cache, lru_cache
 from itertools import compress
 from typing import overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from perf.model.columns import Columns, ObservedSeries, Occasion, Occasions, gather
+from perf.model.columns import (
+    Columns,
+    ObservedSeries,
+    Occasion,
+    Occasions,
+    gather,
+    order_by_numbers,
+)
 from perf.model.results import Observation, Purpose, Release, SeriesKey, TrialId, TrialStatus
-
-_NIGHTS_AT_HAND = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,12 +48,13 @@ class Points(Sequence[Point]):
     What is asked of all points of all series is given as a column: millions of objects take seconds.
     """
 
-    __slots__ = ("_nights", "_trials", "columns")
+    __slots__ = ("_nights", "_numbers", "_trials", "columns")
 
     def __init__(self, columns: Columns) -> None:
         """Take over the columns."""
         self.columns = columns
         self._nights: tuple[str, ...] | None = None
+        self._numbers: NDArray[np.integer] | None = None
         self._trials: tuple[TrialId, ...] | None = None
 
     @classmethod
@@ -94,12 +99,33 @@ class Points(Sequence[Point]):
         return self._trials
 
     @property
-    def nights(self) -> tuple[str, ...]:
-        """Return the night of each point."""
+    def night_numbers(self) -> NDArray[np.integer]:
+        """Return the number of the night of each point, among those that measured any of them."""
+        if self._numbers is None:
+            of_point = self.columns.occasions.night_numbers[np.asarray(self.columns.places)]
+            self._numbers = np.unique(of_point, return_inverse=True)[1]
+        return self._numbers
+
+    @property
+    def nights_in_order(self) -> tuple[str, ...]:
+        """Return the nights that measured them, in the order of time: number n is that of night n."""
         if self._nights is None:
-            nights = self.columns.occasions.nights
-            self._nights = tuple(map(nights.__getitem__, self.columns.places))
+            _, firsts = np.unique(self.night_numbers, return_index=True)
+            places = np.asarray(self.columns.places)[firsts].tolist()
+            self._nights = tuple(map(self.columns.occasions.nights.__getitem__, places))
         return self._nights
+
+    @property
+    def newest_night(self) -> str:
+        """Return the last of the nights that measured any of them."""
+        return self.columns.occasions.nights[self.columns.places[int(self.night_numbers.argmax())]]
+
+    def starts(self) -> tuple[datetime, datetime]:
+        """Return when the first and when the last of them was measured."""
+        occasions, places = self.columns.occasions, self.columns.places
+        moments = occasions.moments[np.asarray(places)]
+        first, last = (occasions[places[int(one)]] for one in (moments.argmin(), moments.argmax()))
+        return first.started_at, last.started_at
 
     def places_of(self, night: str) -> list[int]:
         """Return the places of the points that a night measured."""
@@ -121,8 +147,8 @@ class Points(Sequence[Point]):
     @property
     def versions(self) -> frozenset[str]:
         """Return the versions of which there are points."""
-        _, firsts = np.unique(self.releases, return_index=True)
-        return frozenset(self.columns.occasion(place).release.version for place in firsts)
+        known = self.columns.occasions.release_of_number
+        return frozenset(known[int(one)].version for one in np.flatnonzero(np.bincount(self.releases)))
 
     def has(self, is_wanted: Callable[[Occasion], bool]) -> bool:
         """Return whether any point is of such an occasion; `is_wanted` is no passing closure."""
@@ -268,21 +294,4 @@ def position(
 ) -> tuple[tuple[tuple[int, str], ...], int, datetime, TrialId]:
     """Return the sort key of a point in its series: release line, ordinal, time, trial."""
     release = point.release
-    return _by_numbers(release.line, "."), release.ordinal, point.started_at, point.trial
-
-
-def nights_of(series: Series) -> tuple[str, ...]:
-    """Return the nights that measured a series, in the order of time, which their names tell."""
-    return _put_in_order(series.points.nights)
-
-
-@lru_cache(_NIGHTS_AT_HAND)
-def _put_in_order(nights: tuple[str, ...]) -> tuple[str, ...]:
-    """Put the nights of points in order; the series of an experiment share theirs."""
-    return tuple(sorted(set(nights), key=lambda night: _by_numbers(night, "-")))
-
-
-@cache
-def _by_numbers(text: str, separator: str) -> tuple[tuple[int, str], ...]:
-    """Order text by its numbers, so that 10.0 follows 9.1; parts that are words come first."""
-    return tuple((int(part), "") if part.isdecimal() else (-1, part) for part in text.split(separator))
+    return order_by_numbers(release.line, "."), release.ordinal, point.started_at, point.trial

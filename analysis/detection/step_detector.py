@@ -1,5 +1,6 @@
 """The detector that judges: steps of the level, told apart from spikes, drift, dependence and scatter.
 
+0. Take out a weekly pattern, where one is sure (`weeks`).
 1. Estimate the noise from differences (`noise`), and pull in outliers (`candidates`).
 2. Collect candidates generously: moving sums of several widths, and Otava's e-divisive (`candidates`,
    `otava_detector`).
@@ -22,6 +23,7 @@ from analysis.detection.noise import ROUNDING, Noise, Values, estimate_noise
 from analysis.detection.otava_detector import find_by_divisive
 from analysis.detection.ramps import find_drifts, subtract
 from analysis.detection.selection import Selection
+from analysis.detection.weeks import Days, find_week, without_week
 from perf.model.rules import Detection
 
 _MOST_ROUNDS = 3
@@ -43,16 +45,21 @@ class StepDetector:
         """Name the method."""
         return "steps"
 
-    def read(self, values: Sequence[float]) -> DetectorResult:
-        """Describe what is to be seen. Raises ValueError on values that are not finite."""
-        array = np.array([float(value) for value in values])
+    def read(self, values: Sequence[float] | Values, days: Days = ()) -> DetectorResult:
+        """Describe what is to be seen; of days that are not known, no weekly pattern.
+
+        Raises ValueError on values that are not finite.
+        """
+        array = np.array(values, dtype=float)
         if not np.isfinite(array).all():
             raise ValueError("changes cannot be found among values that are not finite numbers")
         if len(array) < self.settings.minimum_points:
             return DetectorResult()
+        week = find_week(array, days) if len(days) else ()
+        array = without_week(array, days, week)
         # A power of two takes nothing from the digits, and squares of tiny or huge values are numbers.
         unit = float(np.ldexp(1.0, min(max(int(np.frexp(np.abs(array).max())[1]), -1000), 1000)))
-        return _in_units(self._read(array / unit), unit)
+        return replace(_in_units(self._read(array / unit), unit), week=week)
 
     def _read(self, array: Values) -> DetectorResult:
         drifts: list[Drift] = []

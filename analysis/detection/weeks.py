@@ -13,11 +13,14 @@ with it.
 """
 
 from collections.abc import Sequence
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import median_filter
 from scipy.stats import f
+
+Days: TypeAlias = Sequence[int] | NDArray[np.integer]
 
 DAYS = 7
 _LEAST_POINTS = 4 * DAYS
@@ -32,40 +35,37 @@ _OUTLIER = 3 / 1.645
 median distance may be none at all, where values are coarse."""
 
 
-def without_week(values: Sequence[float], days: Sequence[int] | NDArray[np.integer]) -> Sequence[float]:
-    """Return values without their weekly pattern; the very values where none is sure.
+def without_week(
+    values: Sequence[float] | NDArray[np.floating], days: Days, week: Sequence[float]
+) -> NDArray[np.floating]:
+    """Return values without the week that `find_week` found in them."""
+    found = np.asarray(values, dtype=float)
+    return found - np.asarray(week)[np.asarray(days) % DAYS] if len(week) else found
 
-    `days` are the numbers of the days on which they were measured, in whatever order.
+
+def find_week(values: Sequence[float] | NDArray[np.floating], days: Days) -> tuple[float, ...]:
+    """Return by how much each day of the week is off the level; nothing where no pattern is sure.
+
+    `days` are the numbers of the days on which the values were measured, in whatever order.
     """
-    pattern = find_week(values, days)
-    if pattern is None:
-        return values
-    return [float(one) for one in np.asarray(values) - pattern[np.asarray(days) % DAYS]]
-
-
-def find_week(
-    values: Sequence[float], days: Sequence[int] | NDArray[np.integer]
-) -> NDArray[np.floating] | None:
-    """Return by how much each day of the week is off the level; None where no pattern is sure."""
     array, day = np.asarray(values, dtype=float), np.asarray(days) % DAYS
     unit = float(np.abs(array).max()) if len(array) >= _LEAST_POINTS else 0.0
     if not unit or not np.isfinite(unit):
-        return None
+        return ()
     array = array / unit
     half = len(array) // 2
     if any(len(np.unique(part)) < DAYS for part in (day[:half], day[half:])):
-        return None
+        return ()
     off = _pull_in(array - median_filter(array, _ABOUT, mode="nearest"), day)
     parts = [_means(off[part], day[part]) for part in (slice(None), slice(half), slice(half, None))]
     (means, counts), (older, _), (newer, _) = parts
     within = float(np.square(off - means[day]).sum()) / (len(off) - DAYS)
     between = float((counts * np.square(means - off.mean())).sum()) / (DAYS - 1)
     if not within or f.sf(between / within, DAYS - 1, len(off) - DAYS) > _MOST_P_VALUE:
-        return None
+        return ()
     if np.corrcoef(older, newer)[0, 1] < _LEAST_LIKENESS:
-        return None
-    pattern: NDArray[np.floating] = (means - means.mean()) * (1 - within / between) * unit
-    return pattern
+        return ()
+    return tuple(((means - means.mean()) * (1 - within / between) * unit).tolist())
 
 
 def _pull_in(off: NDArray[np.floating], day: NDArray[np.integer]) -> NDArray[np.floating]:

@@ -63,10 +63,7 @@ def _place(change: ChangePoint, start: int) -> ChangeLocation:
     last = max(min(change.latest, end - 1), change.index)
     before, after = points[start:first], points[last:end]
     ordinals = before[-1].release.ordinal, after[0].release.ordinal
-    moments = (
-        max(one.started_at for one in before.occasions),
-        min(one.started_at for one in after.occasions),
-    )
+    moments = before.starts()[1], after.starts()[0]
     return ChangeLocation(
         change=change,
         before=before,

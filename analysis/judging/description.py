@@ -11,7 +11,7 @@ from analysis.detection import words
 from analysis.detection.alerts import Alert
 from analysis.detection.detection import ChangePoint, Drift, SpreadChange
 from analysis.detection.effects import relative_change
-from analysis.detection.series import Series, nights_of
+from analysis.detection.series import Series
 from analysis.detection.verdict import WORST_FIRST, Outcome
 from analysis.judging.drift import WatchEvidence, WatchState, is_canary
 from analysis.judging.echoes import without_echoes
@@ -393,7 +393,7 @@ def _describe_change(change: ChangePoint) -> str:
 
 
 def _describe_retracted(series: Series, alert: Alert, withdrawn_at: int) -> str:
-    nights = nights_of(series)
+    nights = series.points.nights_in_order
     when = "by" if may_be_older(series, alert.reported_at) else "in"
     reported, gone = night_name(nights[alert.reported_at]), night_name(nights[withdrawn_at])
     return (

@@ -44,14 +44,14 @@ def find_deviation(
         return None
     found: list[Deviation] = []
     before = (0, 0)
-    values, nights = series.points.values, series.points.nights
-    tonight = series.points.places_of(night)
+    values, tonight = series.points.values, series.points.places_of(night)
+    of_night = frozenset(tonight)
     starts = (0, *(change.index for change in changes), len(values))
     for start, end in pairwise(starts):
         own = [place for place in tonight if start <= place < end]
         if len(own) < end - start:
             before = (start, end)
-        others = [values[at] for at in range(*before) if nights[at] != night] if own else []
+        others = [values[at] for at in range(*before) if at not in of_night] if own else []
         if others:
             level = median(others)
             found.extend(

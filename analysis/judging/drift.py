@@ -19,7 +19,6 @@ from analysis.detection import words
 from analysis.detection.detection import ChangePoint, Detector, DetectorResult, find_changes
 from analysis.detection.noise import can_confirm, minimum_detectable_effect
 from analysis.detection.series import Point, Points, Series, build_series
-from analysis.detection.weeks import without_week
 from analysis.judging.change_locations import ChangeLocation, is_same_time, locate
 from perf.model.columns import Observations, Occasion
 from perf.model.metrics import CANARY_PHASES
@@ -132,11 +131,10 @@ def _watch(series: Series, settings: Detection, detector: Detector) -> Watch:
     order = np.array(sorted(range(len(times)), key=times.__getitem__), dtype=int)
     in_time = Series(key=series.key, points=Points(columns.pick(order)))
     is_searched = len(in_time.points) >= settings.minimum_points
-    values = without_week(in_time.points.values, in_time.points.days)
-    reading = detector.read(values) if is_searched else None
+    reading = detector.read(in_time.points.values, in_time.points.days) if is_searched else None
     return Watch(
         series=in_time,
-        changes=find_changes(in_time, reading, detector.name, values) if reading else (),
+        changes=find_changes(in_time, reading, detector.name) if reading else (),
         reading=reading,
     )
 

@@ -6,9 +6,10 @@ what that makes is no matter of chance and none of the database: it can be said 
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from analysis.detection.series import Points
 from analysis.judging.change_locations import ChangeLocation
 from analysis.judging.remeasurement import ARTIFACT
 from perf.model.metrics import PRICE_PER_HOUR, origin
@@ -34,26 +35,44 @@ def explain(
 
     A value explains something if nine in ten of the trials on its side have it and none on the other.
     """
-    sides = [
-        [environments[point.trial] for point in side if point.trial in environments]
-        for side in (place.before, place.after)
-    ]
-    names = sorted({name for side in sides for facts in side for name in facts})
+    sides = [_count_environments(side, environments) for side in (place.before, place.after)]
+    names = sorted({name for side in sides for facts, _ in side for name in facts})
     found = []
     for name in names:
         if name == ARTIFACT and not place.is_within:  # that is what is being measured
             continue
-        before, after = ([facts[name] for facts in side if name in facts] for side in sides)
+        before, after = (_count_values(name, side) for side in sides)
         old, new = _steady_value(before), _steady_value(after)
         if old is not None and new is not None and old not in after and new not in before:
             found.append(Explanation(name=name, before=old, after=new))
     return tuple(found)
 
 
-def _steady_value(values: Sequence[str]) -> str | None:
+def _count_environments(
+    side: Points, environments: Mapping[TrialId, Mapping[str, str]]
+) -> list[tuple[Mapping[str, str], int]]:
+    """Return the environments of the points, each with how many have it: most share one object."""
+    trials = side.columns.occasions.trials
+    known = (environments.get(trials[place]) for place in side.columns.places)
+    found = [facts for facts in known if facts is not None]
+    counts = Counter(map(id, found))
+    once = {id(facts): facts for facts in found}
+    return [(once[identity], count) for identity, count in counts.items()]
+
+
+def _count_values(name: str, side: Iterable[tuple[Mapping[str, str], int]]) -> Counter[str]:
+    """Return how many points have each value of a fact."""
+    values = Counter[str]()
+    for facts, count in side:
+        if name in facts:
+            values[facts[name]] += count
+    return values
+
+
+def _steady_value(values: Counter[str]) -> str | None:
     """Return the value that holds nearly always, if there is one."""
-    for most, count in Counter(values).most_common(1):
-        return most if count >= _STEADY_SHARE * len(values) else None
+    for most, count in values.most_common(1):
+        return most if count >= _STEADY_SHARE * values.total() else None
     return None
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
+import numpy as np
 from scipy.stats import false_discovery_control
 
 from analysis.detection.alerts import Alert, replay_series
@@ -20,9 +21,8 @@ from analysis.detection.detection import (
     DetectorResult,
     find_changes,
 )
-from analysis.detection.series import Series, find_occasions, nights_of
+from analysis.detection.series import Series, find_occasions
 from analysis.detection.verdict import Outcome
-from analysis.detection.weeks import without_week
 from analysis.judging.verdicts import FalseDiscovery, Verdict, VerdictBasis
 from perf.model.metrics import METRICS, origin
 from perf.model.results import Purpose, SeriesKey
@@ -94,14 +94,13 @@ def search(series: Series, settings: Detection, detector: Detector) -> SeriesFin
     """Search a series for changes, or say why it cannot be searched."""
     if refusal := _refuse(series, settings):
         return SeriesFinding(series=series, refusal=refusal)
-    values = without_week(series.points.values, series.points.days)
-    reading = detector.read(values)
-    changes = find_changes(series, reading, detector.name, values)
+    reading = detector.read(series.points.values, series.points.days)
+    changes = find_changes(series, reading, detector.name)
     is_stirred = _changed_recently(series, reading)
     nights = REPLAYED_NIGHTS if is_stirred else 2 if changes else 0
     minimum = settings.minimum_points
     alerts = replay_series(series, detector, nights, minimum_points=minimum) if nights else ()
-    last = len(nights_of(series)) - 1
+    last = int(series.points.night_numbers.max())
     new = {alert.index for alert in alerts if alert.confirmed_at == last}
     return SeriesFinding(
         series=series,
@@ -128,13 +127,13 @@ def _refuse(series: Series, settings: Detection) -> Verdict | None:
 
 def _changed_recently(series: Series, reading: DetectorResult) -> bool:
     """Return whether one of the last nights can have shown a change, still there or not."""
-    recent = set(nights_of(series)[-REPLAYED_NIGHTS:])
-    values, noise = series.points.values, reading.noise
-    new = [index for index, night in enumerate(series.points.nights) if night in recent]
+    numbers, values, noise = series.points.night_numbers, series.points.values, reading.noise
+    new = [*map(int, np.flatnonzero(numbers > numbers.max() - REPLAYED_NIGHTS))]
     starts = (0, *(shift.index for shift in reading.shifts), len(values))
     for start, end in pairwise(starts):
-        level = math.fsum(values[start:end]) / (end - start)
-        for index in new[bisect_left(new, start) : bisect_left(new, end)]:
+        of_level = new[bisect_left(new, start) : bisect_left(new, end)]
+        level = math.fsum(values[start:end]) / (end - start) if of_level else 0.0
+        for index in of_level:
             is_at_change = any(shift.earliest - 1 <= index <= shift.latest for shift in reading.shifts)
             is_out = noise is None or abs(values[index] - level) > _STIRRED * noise.deviation
             if is_at_change or is_out:
@@ -144,7 +143,7 @@ def _changed_recently(series: Series, reading: DetectorResult) -> bool:
 
 def may_be_older(series: Series, night: int) -> bool:
     """Return whether what a night reported may be older: it is the first one replayed."""
-    return 0 < len(nights_of(series)) - REPLAYED_NIGHTS >= night
+    return 0 < len(series.points.nights_in_order) - REPLAYED_NIGHTS >= night
 
 
 def question(key: SeriesKey) -> SeriesKey:
@@ -173,7 +172,9 @@ def hold_against_each_other(
     was imported, since it is no news. What has to wait competes no more tomorrow: it has had another
     point to fade by then. Series that are one question are counted once, with the smallest p-value.
     """
-    asked = [one for one in findings if one.refusal is None and nights_of(one.series)[-1] == tonight]
+    asked = [
+        one for one in findings if one.refusal is None and one.series.points.newest_night == tonight
+    ]
     together: dict[SeriesKey, list[SeriesFinding]] = {}
     for one in asked:
         together.setdefault(question(one.series.key), []).append(one)

@@ -66,7 +66,7 @@ def find_suspected_changes(
         if case.is_news
         and not case.is_derived
         and case.change.last_before.release != case.change.first_after.release
-        and tonight in case.change.series.points.nights
+        and case.change.series.points.places_of(tonight)
     )
     return tuple(sorted(found, key=lambda one: one.rank))
 

@@ -22,6 +22,8 @@ from datetime import date
 from itertools import pairwise
 from typing import Any, Literal, TypeAlias
 
+import numpy as np
+
 from analysis.detection.detection import ChangePoint
 from analysis.detection.series import Point, Series
 from perf.model.metrics import origin
@@ -116,7 +118,9 @@ def steps_at(series: Series, entry: TriageEntry) -> tuple[int, ...]:
 
 def _ranks(series: Series) -> dict[str, int]:
     """Return the versions of a series their numbers, in the order of its points."""
-    versions = dict.fromkeys(one.release.version for one in series.points.occasions)
+    columns = series.points.columns
+    _, firsts = np.unique(series.points.releases, return_index=True)
+    versions = dict.fromkeys(columns.occasion(place).release.version for place in np.sort(firsts))
     return {version: rank for rank, version in enumerate(versions)}
 
 

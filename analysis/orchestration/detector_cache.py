@@ -9,7 +9,6 @@ edge: it reads and writes that file.
 import hashlib
 import json
 import sys
-from array import array
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import astuple, dataclass, field
@@ -19,10 +18,12 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, TypeAlias, TypeVar, cast
 
+import numpy as np
 from pydantic import Field, TypeAdapter
 
 from analysis.detection.detection import Detector, DetectorResult, Drift, Shift, SpreadChange
-from analysis.detection.noise import Noise
+from analysis.detection.noise import Noise, Values
+from analysis.detection.weeks import DAYS, Days
 from perf.local import durable
 from perf.local.plain_files import read_plain
 
@@ -39,8 +40,9 @@ _Stored: TypeAlias = tuple[
     tuple[tuple[int, int, _Number, _Number], ...],
     tuple[tuple[int, _Deviation, _Deviation, _Share], ...],
     tuple[_Deviation, _Persistence, _Number, int, int] | None,
+    tuple[_Number, ...],
 ]
-"""Shifts, drifts, changes of the scatter and the noise, each as its fields in their order."""
+"""Shifts, drifts, changes of the scatter, the noise and the week, each as its fields in their order."""
 _DAY = Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\d$")]
 _DIGEST = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 _FORM = TypeAdapter(dict[_DAY, dict[_DIGEST, _Stored]], config={"strict": True})
@@ -66,14 +68,16 @@ class RememberingDetector:
         """Name the method."""
         return self.detector.name
 
-    def read(self, values: Sequence[float]) -> DetectorResult:
+    def read(self, values: Sequence[float] | Values, days: Days = ()) -> DetectorResult:
         """Describe what is to be seen. Raises ValueError on values that are not finite."""
-        digest = hashlib.sha256(array("d", values).tobytes()).hexdigest()
+        content = hashlib.sha256(np.asarray(values, dtype=float).tobytes())
+        content.update((np.asarray(days, dtype=int) % DAYS).astype(np.uint8).tobytes())
+        digest = content.hexdigest()
         stored = self.asked.get(digest)
         if stored is None:
             stored = self.known.get(digest)
             if stored is None or not _can_be_of(len(values), stored):
-                stored = cast("_Stored", astuple(self.detector.read(values)))
+                stored = cast("_Stored", astuple(self.detector.read(values, days)))
             self.asked[digest] = stored
         return _restore(stored)
 
@@ -88,7 +92,7 @@ class RememberingDetector:
 
 def _can_be_of(count: int, stored: _Stored) -> bool:
     """Return whether all places of a reading lie within so many values, and ascend."""
-    shifts, drifts, spreads, noise = stored
+    shifts, drifts, spreads, noise, week = stored
     return (
         all(0 <= earliest <= index <= latest < count for index, earliest, latest, *_ in shifts)
         and _parts(count, [index for index, *_ in shifts])
@@ -96,6 +100,7 @@ def _can_be_of(count: int, stored: _Stored) -> bool:
         and all(0 <= first < last < count for first, last, *_ in drifts)
         and all(one[:2] <= other[:2] for one, other in pairwise(drifts))
         and (noise is None or (0 <= noise[3] <= count and 0 <= noise[4] <= count))
+        and len(week) in (0, DAYS)
     )
 
 
@@ -105,12 +110,13 @@ def _parts(count: int, places: Sequence[int]) -> bool:
 
 
 def _restore(stored: _Stored) -> DetectorResult:
-    shifts, drifts, spreads, noise = stored
+    shifts, drifts, spreads, noise, week = stored
     return DetectorResult(
         shifts=tuple(_make(Shift, one) for one in shifts),
         drifts=tuple(_make(Drift, one) for one in drifts),
         spreads=tuple(_make(SpreadChange, one) for one in spreads),
         noise=_make(Noise, noise) if noise else None,
+        week=week,
     )
 
 

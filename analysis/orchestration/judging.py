@@ -1,6 +1,5 @@
 """Read one state of a history, and judge it."""
 
-import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
@@ -18,9 +17,7 @@ from analysis.orchestration.comparing import read_results
 from analysis.orchestration.detector_cache import RememberingDetector
 from analysis.orchestration.workers import SMALL, Pace, work_through
 from perf.config.catalog import Catalog, find_experiment_of
-from perf.history.place import lake_file
-from perf.history.storage.file import describe_state
-from perf.history.store import History, open_history
+from perf.history.store import History, describe_state, open_history
 from perf.local import standing
 from perf.local.paths import DataPaths
 from perf.local.progress import Progress
@@ -40,11 +37,11 @@ class Evidence:
     environments: Mapping[TrialId, Mapping[str, str]]
 
 
-def read_evidence(history: History) -> Evidence:
-    """Read what a judgement rests on, as of one moment."""
+def read_evidence(history: History, paths: DataPaths) -> Evidence:
+    """Read what a judgement rests on, as of one moment; what `paths` keeps of it is not read again."""
     with history.snapshot():
         return Evidence(
-            observed=history.observed_series(),
+            observed=history.observed_series(kept=paths.observations),
             sentinels=history.observations(Purpose.SENTINEL),
             interleaved=history.observations(*PURPOSES),
             profiled=history.observed_series(Purpose.PROFILE),
@@ -55,11 +52,11 @@ def read_evidence(history: History) -> Evidence:
 def describe_inputs(paths: DataPaths, catalog: Catalog, today: date) -> str:
     """Digest all that a judgement is made from, without reading the history.
 
-    Equal digests, equal judgements. While the history is open, it is of what is read there. Empty where
-    that cannot be told: there is no history, or it is one of several labs, which lies elsewhere.
+    Equal digests, equal judgements. Ask before the history is opened: then the digest is that of what
+    is read, or of a state that never comes back. Empty where there is no history, or none in reach.
     """
     state = describe_state(paths.history)
-    if not state or os.path.lexists(lake_file(paths.history)):
+    if not state:
         return ""
     parts = (
         standing.describe_code("perf", "analysis"),
@@ -80,7 +77,7 @@ def judge_history(paths: DataPaths, catalog: Catalog, today: date) -> Judgement:
 
     """
     with open_history(paths.history, read_only=True) as history:
-        evidence = read_evidence(history)
+        evidence = read_evidence(history, paths)
     return judge_evidence(evidence, paths, catalog, today)
 
 

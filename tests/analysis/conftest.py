@@ -10,6 +10,7 @@ import pytest
 
 from analysis.detection.detection import DetectorResult, Shift
 from analysis.detection.noise import Noise
+from analysis.detection.weeks import find_week, without_week
 from analysis.judging.judgement import Judgement, judge
 from perf.model.results import Observation, Purpose, Release, SeriesKey, TrialId, TrialStatus
 from perf.model.rules import Detection
@@ -62,7 +63,9 @@ class Jumps:
     def name(self) -> str:
         return "jumps"
 
-    def read(self, values: Sequence[float]) -> DetectorResult:
+    def read(self, values: Sequence[float], days: Sequence[int] = ()) -> DetectorResult:
+        week = find_week(values, days)
+        values = without_week(values, days, week).tolist()
         jumps = [
             index
             for index in range(1, len(values))
@@ -80,7 +83,7 @@ class Jumps:
             for start, index, end in zip(bounds, jumps, bounds[2:], strict=False)
         )
         if self.deviation is None:
-            return DetectorResult(shifts=shifts)
+            return DetectorResult(shifts=shifts, week=week)
         newest = values[bounds[-2] :]
         noise = Noise(
             deviation=self.deviation,
@@ -89,7 +92,7 @@ class Jumps:
             points=len(newest),
             all_points=len(values),
         )
-        return DetectorResult(shifts=shifts, noise=noise)
+        return DetectorResult(shifts=shifts, noise=noise, week=week)
 
 
 @pytest.fixture(scope="session")

@@ -118,7 +118,7 @@ class Jumps:
 
     name: str = "jumps"
 
-    def read(self, values: Sequence[float]) -> DetectorResult:
+    def read(self, values: Sequence[float], days: Sequence[int] = ()) -> DetectorResult:
         places = [index for index, (a, b) in enumerate(pairwise(values), start=1) if abs(b - a) > 5]
         return DetectorResult(
             shifts=tuple(
@@ -220,5 +220,5 @@ def test_backfilled_in_any_order_the_same_stands_as_in_order(
 
 def test_a_place_between_points_still_to_come_covers_them_all() -> None:
     shift = Shift(index=2, earliest=1, latest=2, p_value=0.0, is_confirmed=False)
-    (seen,) = sight([100.0, 100.0, 80.0, 80.0], DetectorResult(shifts=(shift,)), (0, 3, 7, 8))
+    (seen,) = sight([100.0, 100.0, 80.0, 80.0], DetectorResult(shifts=(shift,)), (0, 3, 7, 8), ())
     assert (seen.index, seen.earliest, seen.latest, seen.rises) == (7, 1, 7, False)

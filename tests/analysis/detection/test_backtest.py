@@ -10,6 +10,7 @@ from analysis.detection.detection import ChangeState, DetectorResult, Drift, Shi
 from analysis.detection.noise import Noise, minimum_detectable_effect
 from analysis.detection.series_file import ForeignSeries
 from analysis.detection.verdict import Outcome
+from analysis.detection.weeks import find_week, without_week
 from perf.model.metrics import Better
 from perf.model.rules import Detection
 
@@ -21,8 +22,10 @@ class Jumps:
     name: str = "jumps"
     seen: list[list[float]] = field(default_factory=list)
 
-    def read(self, values: Sequence[float]) -> DetectorResult:
+    def read(self, values: Sequence[float], days: Sequence[int] = ()) -> DetectorResult:
         self.seen.append(list(values))
+        week = find_week(values, days)
+        values = without_week(values, days, week).tolist()
         places = [index for index, (a, b) in enumerate(pairwise(values), start=1) if abs(b - a) > 5]
         return DetectorResult(
             shifts=tuple(
@@ -38,6 +41,7 @@ class Jumps:
             drifts=tuple(Drift(first=place - 1, last=place, before=1, after=2) for place in places),
             spreads=tuple(SpreadChange(index=place, before=1, after=2, p_value=0) for place in places),
             noise=Noise(deviation=2.0, persistence=0.0, level=100.0, points=4, all_points=60),
+            week=week,
         )
 
 

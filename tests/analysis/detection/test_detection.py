@@ -34,7 +34,7 @@ class Planted:
     indexes: tuple[int, ...]
     name: str = "planted"
 
-    def read(self, values: Sequence[float]) -> DetectorResult:
+    def read(self, values: Sequence[float], days: Sequence[int] = ()) -> DetectorResult:
         """Return the planted shifts."""
         bounds = (0, *self.indexes, len(values))
         return DetectorResult(

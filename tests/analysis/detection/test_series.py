@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.detection.series import build_series, nights_of
+from analysis.detection.series import build_series
 from perf.model.results import Observation, TrialId, TrialStatus
 
 Make = Callable[..., tuple[Observation, ...]]
@@ -93,7 +93,7 @@ def test_nights_are_in_the_order_of_time_whatever_the_order_of_the_points(
     ]
     (series,) = build_series(observations)
     assert [point.night for point in series.points] == nights
-    assert nights_of(series) == ("2026-03-01-9", "2026-03-01-10", "2026-03-02-1")
+    assert series.points.nights_in_order == ("2026-03-01-9", "2026-03-01-10", "2026-03-02-1")
 
 
 def test_points_tell_their_trials_and_the_places_of_a_night(make_observations: Make) -> None:

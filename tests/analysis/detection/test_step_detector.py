@@ -127,7 +127,7 @@ def test_an_outlier_in_a_segment_does_not_turn_a_step_round() -> None:
     values = noise(1, 60) + noise(2, 40, 103)
     values[80] = -900.0
     reading = read(values)
-    (reported,) = levels(values, reading)
+    (reported,) = levels(values, reading, ())
     assert reported[2] - reported[1] == pytest.approx(3, abs=1)
 
 
@@ -160,7 +160,9 @@ def test_a_step_up_in_a_long_way_down_is_a_step_up() -> None:
         value - 12 * place / 200 + 6 * (place >= 120) for place, value in enumerate(noise(9, 200))
     ]
     reading = read(values)
-    jumps = [after - before for shift, before, after, _ in levels(values, reading) if shift.index > 110]
+    jumps = [
+        after - before for shift, before, after, _ in levels(values, reading, ()) if shift.index > 110
+    ]
     assert len(reading.drifts) >= 1
     assert 3 < jumps[0] < 9
 

@@ -20,8 +20,8 @@ class Forgetful:
     inner: Detector
     name: str = "forgetful"
 
-    def read(self, values: Sequence[float]) -> DetectorResult:
-        reading = self.inner.read(values)
+    def read(self, values: Sequence[float], days: Sequence[int] = ()) -> DetectorResult:
+        reading = self.inner.read(values, days)
         newest = tuple(shift for shift in reading.shifts[-1:] if shift.index >= len(values) - 2)
         return DetectorResult(shifts=newest, noise=reading.noise)
 
@@ -34,9 +34,9 @@ class Counting:
     name: str = "counting"
     lengths: list[int] = field(default_factory=list)
 
-    def read(self, values: Sequence[float]) -> DetectorResult:
+    def read(self, values: Sequence[float], days: Sequence[int] = ()) -> DetectorResult:
         self.lengths.append(len(values))
-        return self.inner.read(values)
+        return self.inner.read(values, days)
 
 
 def test_a_change_that_came_and_went_is_shown_as_withdrawn(

@@ -19,8 +19,9 @@ from perf.history import bundle
 from perf.history.store import append_all
 from perf.jobs.interleaving import FIRST_BLOCK, PLANTED, Side, take_side
 from perf.local.progress import Progress
+from perf.model.facts import DATASET
 from perf.model.identity import named
-from perf.model.results import Artifact, Purpose, Reason, Source, Taken, TrialStatus
+from perf.model.results import Artifact, Fact, Purpose, Reason, Source, Taken, TrialStatus
 
 
 def test_the_same_question_again_is_answered_from_what_is_there(lab: Lab) -> None:
@@ -140,6 +141,16 @@ def test_a_trial_of_something_else_is_not_reused(lab: Lab, changes: dict[str, ob
     record = lab.bisect()
     assert "2.0.3" in lab.measured
     assert record.reused == 0
+
+
+def test_nights_whose_sides_started_from_different_kept_files_do_not_count(lab: Lab) -> None:
+    lab.slow_from(4)
+    files = {name: (Fact(host="", name=DATASET, value=name),) for name in ("made-anew", "kept")}
+    lab.hold_night("2026-02-01-1", (0, 3), environment_before=files["kept"])
+    lab.hold_night("2026-02-02-1", (0,), environment_before=files["made-anew"])
+    lab.hold_night("2026-02-02-1", (3,), environment_before=files["kept"])
+    lab.hold_night("2026-02-03-1", (0, 3))
+    assert lab.bisect().reused == 4
 
 
 def test_planted_trials_say_so_and_nights_without_the_plant_do_not_count(

@@ -32,10 +32,11 @@ SHIFT = Shift(index=3, earliest=2, latest=5, p_value=1e-300, is_confirmed=True)
 DRIFT = Drift(first=1, last=9, before=0.1, after=-0.3)
 SPREAD = SpreadChange(index=4, before=1.0, after=2.5, p_value=0.0)
 NOISE = Noise(deviation=0.1 + 0.2, persistence=0.0, level=-0.0, points=4, all_points=9)
-EVERYTHING = DetectorResult(shifts=(SHIFT,), drifts=(DRIFT,), spreads=(SPREAD,), noise=NOISE)
+WEEK = (0.1, 0.0, -0.1, 0.1 + 0.2, 0.0, 0.0, -0.3)
+EVERYTHING = DetectorResult(shifts=(SHIFT,), drifts=(DRIFT,), spreads=(SPREAD,), noise=NOISE, week=WEEK)
 VALUES = [float(number) for number in range(10)]
 DIGEST = "0123456789abcdef" * 4
-NOTHING: Any = ((), (), (), None)
+NOTHING: Any = ((), (), (), None, ())
 DAYS = {"2026-03-01": {DIGEST: NOTHING}}
 
 
@@ -47,7 +48,7 @@ class Counting:
     def __init__(self, seen: DetectorResult) -> None:
         self.seen, self.looked = seen, 0
 
-    def read(self, values: object) -> DetectorResult:
+    def read(self, values: object, days: object = ()) -> DetectorResult:
         self.looked += 1
         return self.seen
 
@@ -101,6 +102,7 @@ def test_what_was_read_is_not_read_again(tmp_path: Path) -> None:
         replace(EVERYTHING, spreads=(replace(SPREAD, index=10),)),
         replace(EVERYTHING, noise=replace(NOISE, points=-1)),
         replace(EVERYTHING, noise=replace(NOISE, all_points=11)),
+        replace(EVERYTHING, week=WEEK[:6]),
     ],
 )
 def test_what_cannot_be_of_the_values_is_read_anew(odd: DetectorResult) -> None:
@@ -125,16 +127,18 @@ def test_what_cannot_be_of_the_values_is_read_anew(odd: DetectorResult) -> None:
             for reading in (
                 "null",
                 "[[], [], []]",
-                "[[[3, 2, 5, 0.5]], [], [], null]",
-                "[[[3, 2, 5, 2.5, true]], [], [], null]",
-                "[[[3, 2, 5, 0.5, 1]], [], [], null]",
-                '[[[3, 2, "5", 0.5, true]], [], [], null]',
-                "[[[3.0, 2, 5, 0.5, true]], [], [], null]",
-                "[[], [[1, 2, 0.5, NaN]], [], null]",
-                "[[], [[1, 2, 0.5, 1e308]], [], null]",
-                "[[], [], [[4, -1.0, 1.0, 0.5]], null]",
-                "[[], [], [], [1.0, 1.0, 1.0, 4, 4]]",
-                "[[], [], [], [Infinity, 0.0, 1.0, 4, 4]]",
+                "[[[3, 2, 5, 0.5]], [], [], null, []]",
+                "[[[3, 2, 5, 2.5, true]], [], [], null, []]",
+                "[[[3, 2, 5, 0.5, 1]], [], [], null, []]",
+                '[[[3, 2, "5", 0.5, true]], [], [], null, []]',
+                "[[[3.0, 2, 5, 0.5, true]], [], [], null, []]",
+                "[[], [[1, 2, 0.5, NaN]], [], null, []]",
+                "[[], [[1, 2, 0.5, 1e308]], [], null, []]",
+                "[[], [], [[4, -1.0, 1.0, 0.5]], null, []]",
+                "[[], [], [], [1.0, 1.0, 1.0, 4, 4], []]",
+                "[[], [], [], [Infinity, 0.0, 1.0, 4, 4], []]",
+                "[[], [], [], null, null]",
+                "[[], [], [], null, [NaN]]",
             )
         ),
     ],
@@ -166,9 +170,9 @@ def test_no_number_changes_on_its_way_through_the_file(tmp_path: Path) -> None:
     generator, file = random.Random(4), tmp_path / "readings.json"  # noqa: S311  test data, not a secret
     numbers = [generator.uniform(-1, 1) * 10 ** generator.randint(-320, 149) for _ in range(20_000)]
     drifts = tuple((0, 1, one, one) for one in (0.0, -0.0, 5e-324, *numbers))
-    detector_cache.write_file(file, "method", {"2026-03-01": {DIGEST: ((), drifts, (), None)}})
+    detector_cache.write_file(file, "method", {"2026-03-01": {DIGEST: ((), drifts, (), None, ())}})
     found = detector_cache.read_file(file, "method")["2026-03-01"][DIGEST]
-    assert repr(found) == repr(((), drifts, (), None))
+    assert repr(found) == repr(((), drifts, (), None, ()))
 
 
 def test_the_file_is_written_only_with_something_new(tmp_path: Path) -> None:

@@ -122,7 +122,9 @@ def test_what_is_appended_while_it_is_judged_is_not_taken_for_judged(
     assert not asked.paths.answer.exists()
 
 
-def test_a_history_of_several_labs_is_judged_each_time(asked: Asked) -> None:
-    asked.paths.history.with_suffix(".yaml").write_text("lab: a")
+def test_a_history_that_is_out_of_reach_is_asked_for_each_time(asked: Asked) -> None:
+    asked.paths.history.with_suffix(".yaml").write_text(
+        "history: ducklake:postgres:host=127.0.0.1 port=1 dbname=a\ndata_path: /srv/lake/\nlab: a\n"
+    )
     assert asked.is_judged()
     assert asked.is_judged()
