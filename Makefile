@@ -114,7 +114,7 @@ bench: .venv/.dev ## measure our own code (some minutes)
 	$(BIN)/pytest tests/benchmarks --benchmark-only
 
 bench-engines: .venv/.dev native ## both load engines beside YCSB and latte, on null servers and on Cassandra: the table of docs/engine.md (three quarters of an hour)
-	$(BIN)/python tests/benchmarks/engines/beside_peers.py
+	PYTHONPATH=tests/peers $(BIN)/python tests/benchmarks/engines/beside_peers.py
 
 bench-scale: .venv/.dev ## one to ten years of 100 series kept, judged, reported and queried, beside SQLite and Otava (docs/performance.md; an hour)
 	$(BIN)/python tests/benchmarks/scale/years.py
@@ -162,7 +162,7 @@ audit: .venv/.dev ## known vulnerabilities of all that is pinned, Python and Rus
 lock: .venv/.dev ## renew the hash-pinned lock files
 	sh requirements/lock
 
-lab-up: .venv/.ready ## three database hosts and a client host on this machine, over SSH (needs root)
+lab-up: .venv/.ready ## three database hosts and two client hosts on this machine, over SSH (needs root)
 	$(BIN)/python infra/lab/lab.py up
 
 lab-down: .venv/.ready ## remove the lab with all its data

@@ -9,6 +9,7 @@ import filelock
 from perf.history import bundle
 from perf.hosts import lease
 from perf.jobs.feasible import planned_s
+from perf.local import durable
 from perf.local.paths import DataPaths
 from perf.local.progress import Progress
 from perf.model.design import Deployment, Testbed
@@ -60,7 +61,8 @@ def hold(
             "or give --data another directory"
         ) from error
     try:
-        pid_file.write_text(f"{os.getpid()}\n")
+        with durable.naming(pid_file):
+            pid_file.write_text(f"{os.getpid()}\n")
         bundle.remove_interrupted(paths)
         with lease.hold(testbeds, purpose, progress.report):
             yield

@@ -38,6 +38,7 @@ from perf.local import durable
 from perf.local.paths import DataPaths
 from perf.model.design import Deployment, Suite
 from perf.model.errors import BundleError, HistoryError
+from perf.model.facts import find_dataset
 from perf.model.identity import content_hash, named
 from perf.model.results import SIDES, Purpose, Reason, SideName, Taken, Trial, TrialId, TrialStatus
 from perf.model.scalars import STRICT, SafeId
@@ -428,7 +429,10 @@ def _blocks_of(
 def _blocks_of_nights(
     pairing: Pairing, artifacts: Artifacts, trials: Sequence[Trial]
 ) -> Iterable[list[Taken]]:
-    """Return the newest nights that measured both sides, each as a block of one trial a side."""
+    """Return the newest nights that measured both sides, each as a block of one trial a side.
+
+    A night in which they started from different kept files compared these, too: it is left out.
+    """
     nights: defaultdict[str, dict[SideName, Taken]] = defaultdict(dict)
     for trial in trials:
         if trial.purpose is not Purpose.SCHEDULED or not trial.night:
@@ -437,7 +441,8 @@ def _blocks_of_nights(
             if _measured_it(trial, pairing, artifacts, side) and _says_the_same(trial, pairing, side):
                 nights[trial.night].setdefault(side, Taken(block=0, side=side, trial=trial))
     both = [list(night.values()) for night in nights.values() if len(night) == len(SIDES)]
-    return sorted(both, key=_begin)[-MOST_NIGHTS:]
+    alike = [turns for turns in both if len({find_dataset(one.trial) for one in turns}) == 1]
+    return sorted(alike, key=_begin)[-MOST_NIGHTS:]
 
 
 def _measured_it(trial: Trial, pairing: Pairing, artifacts: Artifacts, name: SideName) -> bool:

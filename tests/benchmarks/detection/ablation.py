@@ -42,13 +42,17 @@ def _nothing(*_: object, **__: object) -> set[int]:
     return set()
 
 
+def _no_week(*_: object) -> tuple[float, ...]:
+    return ()
+
+
 def _same(values: Sequence[float], _: object) -> Sequence[float]:
     return values
 
 
 PARTS: dict[str, tuple[tuple[Any, str, Any], ...]] = {
     "nothing": (),
-    "the week": ((detectors, "without_week", _same),),
+    "the week": ((step_detector, "find_week", _no_week),),
     "outliers pulled in": ((step_detector, "clip_outliers", _same),),
     "candidates of Otava's e-divisive": ((step_detector, "find_by_divisive", _nothing),),
     "candidates of moving sums": ((step_detector, "find_by_moving_sums", _nothing),),

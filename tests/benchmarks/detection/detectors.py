@@ -11,7 +11,6 @@ from ruamel.yaml import YAML
 
 from analysis.detection.detection import Detector
 from analysis.detection.step_detector import StepDetector
-from analysis.detection.weeks import without_week
 from perf.model.rules import Detection
 
 SETTINGS = Path(__file__).parents[3] / "configs/detection.yaml"
@@ -28,8 +27,8 @@ def shipped() -> Detector:
 
 def ours(values: list[float]) -> list[tuple[int, bool]]:
     """Ask the shipped detector as a judgement does: a value is a night, and the week is taken out."""
-    read = without_week(values, range(len(values)))
-    return [(shift.index, shift.is_confirmed) for shift in shipped().read(read).shifts]
+    found = shipped().read(values, range(len(values)))
+    return [(shift.index, shift.is_confirmed) for shift in found.shifts]
 
 
 def otava(values: list[float]) -> list[tuple[int, bool]]:

@@ -150,9 +150,9 @@ def intervals_of(history: History, trial: TrialId) -> list[Interval]:
     return [Interval(**row) for row in history.tables.rows(sql, [trial])]
 
 
-def report(paths: DataPaths, nights: int) -> dict[str, float]:
+def report(paths: DataPaths, nights: int, *less: str) -> dict[str, float]:
     """Append, judge and tell in a process of its own."""
-    output, peak_mb = run([sys.executable, str(NIGHT), str(paths.data), str(nights)])
+    output, peak_mb = run([sys.executable, str(NIGHT), str(paths.data), str(nights), *less])
     return {**json.loads(output.splitlines()[-1]), "peak_mb": peak_mb}
 
 

@@ -31,6 +31,9 @@ SHIPPED = Path(__file__).parents[3] / "configs"
 TESTBED, WORKLOAD = "testbeds/loop.yaml", "workloads/blink.yaml"
 Say = Callable[[str, str], Catalog]
 
+RACKS = {"example-rack", "storage-hdd", "storage-1ssd", "storage-2ssd"}
+"""Classes of testbeds, whose clients would be the limit else."""
+
 
 @pytest.fixture
 def say(tmp_path: Path) -> Say:
@@ -62,14 +65,20 @@ def deployment() -> Deployment:
 
 def test_python_is_what_offers_the_load_where_nothing_else_is_said() -> None:
     catalog = shipped()
-    engines = {
-        (suite.name, catalog.resolve(suite, experiment).engine)
+    resolved = [
+        catalog.resolve(suite, experiment)
         for suite in catalog.suites.values()
         for experiment in suite.experiments
-    }
-    own = ("own-programs", "command")
-    assert engines == {(name, "python") for name in catalog.suites} - {("own-programs", "python")} | {
-        own
+    ]
+    unsaid = [one for one in resolved if not (one.testbed.engine or one.workload.engine)]
+    assert unsaid
+    assert {one.engine for one in unsaid} == {"python"}
+
+
+def test_racks_have_the_native_engine() -> None:
+    testbeds = shipped().testbeds.values()
+    assert {one.name for one in testbeds if one.testbed_class in RACKS} == {
+        one.name for one in testbeds if one.engine == "native"
     }
 
 
