@@ -14,7 +14,7 @@ from pathlib import Path
 
 from case import CASES, Case, Client, Figures, choose, spread, write_table
 from cassandra_server import serve
-from latte_peer import make_latte
+from latte_peer import LattePeer, make_latte
 from null_servers import NULL_CASES, measure_against_null
 from own_engine import OwnEngine
 from ycsb_peer import make_ycsb
@@ -47,7 +47,7 @@ def main() -> int:
             sys.stdout.flush()
         chosen = {name: command for name, command in engines.items() if name in clients}
         null_cases = choose(NULL_CASES, asked.loads)
-        latte = clients.get("latte")
+        latte = next((one for one in clients.values() if isinstance(one, LattePeer)), None)
         sys.stdout.write(measure_against_null(directory / "null", chosen, latte, rounds, null_cases))
     sys.stderr.writelines(missing)
     return KnickpointError.exit_code if missing else 0

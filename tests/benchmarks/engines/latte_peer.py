@@ -33,6 +33,7 @@ class LattePeer:
 
     program: Path
     directory: Path
+    launcher: tuple[str, ...] = ()
 
     def __call__(self, case: Case, target: Target, first_row: int) -> Figures:
         """Run a case."""
@@ -50,7 +51,16 @@ class LattePeer:
         asked += ["-P", f"first_sequence={first_row // RECORDS.devices}"]
         asked += ["--rate", f"{case.rate:g}"] if case.rate else []
         done = subprocess.run(
-            [self.program, "run", *asked, "--output", report, script, target.addresses[0]],
+            [
+                *self.launcher,
+                self.program,
+                "run",
+                *asked,
+                "--output",
+                report,
+                script,
+                target.addresses[0],
+            ],
             capture_output=True,
             text=True,
             timeout=_LIMIT_S,

@@ -3,8 +3,10 @@
 What is left is the engine: its CPU time per operation at a rate and where it sends all it can, how
 late it sends, and whether a planted service time comes back. latte takes part where it has a driver.
 How late requests arrive is from the server's record, so it is known of all clients in the same way.
+As on a rack, the client has a core that servers and this process keep off, where there is a second one.
 """
 
+import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -13,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 from case import MEASURED_S, Case, Client, Figures, spread, write_table
+from latte_peer import LattePeer
 from numpy.typing import NDArray
 
 from perf.load.histogram import merge
@@ -38,6 +41,9 @@ _HOLDS = Holdings(
 # Within so long an even schedule may begin anew: what counts is each request, not a drift over seconds.
 _BLOCK_S = 0.1
 _PERCENTILES = (50, 99)
+_CORES = os.sched_getaffinity(0)
+_CLIENT_CORE = max(_CORES)
+_ON_OWN_CORE = ("taskset", "--cpu-list", str(_CLIENT_CORE))
 NULL_CASES = tuple(
     Case(operation=operation, rate=rate, in_flight=_IN_FLIGHT)
     for operation in (Operation.WRITE, Operation.READ_LATEST)
@@ -54,11 +60,13 @@ _Found = dict[tuple[str, Case, str], list[tuple[float | None, ...]]]
 def measure_against_null(
     directory: Path,
     engines: Mapping[str, tuple[str, ...]],
-    latte: Client | None,
+    latte: LattePeer | None,
     rounds: int,
     cases: Sequence[Case] = NULL_CASES,
 ) -> str:
     """Run all cases with all clients over both wires, taking turns; give the tables."""
+    os.sched_setaffinity(0, _CORES - {_CLIENT_CORE} or _CORES)
+    latte = latte and replace(latte, launcher=_ON_OWN_CORE)
     found: _Found = {}
     planted: dict[tuple[str, str], list[float]] = {}
     for number in range(rounds):
@@ -66,7 +74,7 @@ def measure_against_null(
             stands = {
                 name: Stand(
                     directory=directory / f"{dialect.wire}-{name[:6]}-{number}",
-                    engine=command,
+                    engine=(*_ON_OWN_CORE, *command),
                     dialect=dialect,
                 )
                 for name, command in engines.items()
