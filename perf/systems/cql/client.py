@@ -7,6 +7,7 @@ that each failure is counted, and a timestamp is an exact number of milliseconds
 import itertools
 import logging
 import socket
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from functools import partial
@@ -53,6 +54,7 @@ SLOW_S = 120.0
 
 _CONNECT_TIMEOUT_S = 15.0
 _RING_SLICES = 64
+_PAGES_AHEAD = 4
 KEYSPACE = "knickpoint"
 _COLUMNS = ", ".join(("device_id", "ts", *VALUES, "metadata"))
 _TABLE = f"{KEYSPACE}.sensor_readings"
@@ -219,13 +221,28 @@ def one_or_batch(insert: Any, rows: Sequence[tuple[Any, ...]]) -> tuple[Any, Any
 
 
 def read_all(session: Any, select: str, partition_key: str) -> Iterator[Any]:  # noqa: ANN401  the driver is untyped
-    """Yield every row of a table, by pages, in slices of the ring; `select` has no condition yet."""
+    """Yield every row of a table once, in no order; `select` has no condition yet.
+
+    It is read by pages, in slices of the ring.
+    """
     token = f"token({partition_key})"
     statement = session.prepare(f"{select} WHERE {token} > ? AND {token} <= ?")
-    edges = [FIRST_TOKEN + RING * index // _RING_SLICES for index in range(_RING_SLICES + 1)]
-    for low, high in itertools.pairwise(edges):
-        slice_of = (low, min(high, FIRST_TOKEN + RING - 1))
-        yield from session.execute(statement, slice_of, timeout=SLOW_S)
+    edges = [FIRST_TOKEN + RING * index // _RING_SLICES for index in range(_RING_SLICES)]
+    asks = (
+        partial(session.execute_async, statement, slice_of, timeout=SLOW_S)
+        for slice_of in itertools.pairwise((*edges, FIRST_TOKEN + RING - 1))
+    )
+    # Several pages are under way at a time, so that all cores of the servers and the client have work.
+    waiting = deque(ask() for ask in itertools.islice(asks, _PAGES_AHEAD))
+    while waiting:
+        asked = waiting.popleft()
+        rows = asked.result().current_rows
+        if asked.has_more_pages:
+            asked.start_fetching_next_page()
+            waiting.append(asked)
+        else:
+            waiting.extend(ask() for ask in itertools.islice(asks, 1))
+        yield from rows
 
 
 def ask_soon(

@@ -22,7 +22,7 @@ from cassandra.io import libevwrapper as libev
 from cassandra.io.libevreactor import LibevConnection
 
 from perf.systems.contract import Target
-from perf.systems.cql.client import CqlSession, DriverConnection
+from perf.systems.cql.client import FIRST_TOKEN, RING, CqlSession, DriverConnection, read_all
 from perf.systems.sessions import AnswersLater
 from perf.workloads.sensor import SensorReading
 
@@ -138,6 +138,53 @@ def test_what_fails_later_is_reported_and_has_a_kind() -> None:
 def test_errors_have_kinds(error: Exception, kind: str) -> None:
     classify: Callable[[Exception], str] = CqlSession(Recorder(), TARGET).classify
     assert classify(error) == kind
+
+
+class Ring:
+    """A session whose rows are their own tokens; it answers two at a time, and counts what waits."""
+
+    def __init__(self, tokens: Sequence[int]) -> None:
+        self.tokens = tokens
+        self.under_way = self.most_under_way = 0
+
+    def prepare(self, query: str) -> str:
+        return query
+
+    def execute_async(self, _: str, between: tuple[int, int], *, timeout: float) -> "Pages":
+        assert timeout > 10
+        low, high = between
+        return Pages(self, [token for token in self.tokens if low < token <= high])
+
+
+class Pages:
+    """The answer to one request of a `Ring`, as the driver's `ResponseFuture` has it."""
+
+    def __init__(self, ring: Ring, rows: Sequence[int]) -> None:
+        self._ring, self._rest = ring, rows
+        self.start_fetching_next_page()
+
+    def start_fetching_next_page(self) -> None:
+        self.current_rows, self._rest = self._rest[:2], self._rest[2:]
+        self._ring.under_way += 1
+        self._ring.most_under_way = max(self._ring.most_under_way, self._ring.under_way)
+
+    def result(self) -> "Pages":
+        self._ring.under_way -= 1
+        return self
+
+    @property
+    def has_more_pages(self) -> bool:
+        return bool(self._rest)
+
+
+def test_each_row_of_the_ring_is_read_once_with_few_pages_under_way() -> None:
+    last = FIRST_TOKEN + RING - 1
+    crowded = range(-7, 8)
+    tokens = [FIRST_TOKEN + 1, *crowded, RING // 4, last - 1, last]
+    ring = Ring(tokens)
+    assert sorted(read_all(ring, "SELECT a FROM b", "a")) == tokens
+    assert (ring.under_way, ring.most_under_way) == (0, 4)
+    assert list(read_all(Ring([]), "SELECT a FROM b", "a")) == []
 
 
 class FullSocket:
