@@ -32,7 +32,7 @@ from reports.pages.incident.story import describe_story, say_gap
 from reports.site.context import SiteContext
 from reports.site.rendering import render
 from reports.site.svg import Scale, fit
-from reports.site.writing import Batch, batch_of
+from reports.site.writing import Batch, LazyBatches, batch_of
 from reports.wording.advice import advise, compare_settings, say_question
 from reports.wording.changes import (
     count_silent,
@@ -100,14 +100,14 @@ class ChangeChart:
     levels: tuple[tuple[int, int, float], ...]
 
 
-def batches(context: SiteContext) -> Iterator[Batch]:
+def batches(context: SiteContext) -> Iterator[LazyBatches]:
     """Yield the pages of all incidents."""
     judged = {one.series.key: one for one in (*context.judgement.series, *context.judgement.watched)}
     suites = find_suites(context.heads.values(), context.catalog, context.nights)
     contents = read_contents(context.catalog)
     incidents = context.judgement.incidents
-    pages = ["", *(incident_page(one.name) for one in incidents), ""]
-    for incident, before, after in zip(incidents, pages, pages[2:], strict=False):
+
+    def show(incident: Incident, before: str, after: str) -> Iterator[Batch]:
         shown = show_incident(
             incident,
             judged,
@@ -136,6 +136,10 @@ def batches(context: SiteContext) -> Iterator[Batch]:
                 **shown | {"before": before, "after": after, "profiled": profiled},
             )
         )
+
+    pages = ["", *(incident_page(one.name) for one in incidents), ""]
+    for incident, before, after in zip(incidents, pages, pages[2:], strict=False):
+        yield LazyBatches(1, partial(show, incident, before, after))
 
 
 def show_incident(

@@ -18,12 +18,13 @@ from reports.pages.releases.heatmap import LEGEND, HeatPair, leave_out_calm, vie
 from reports.pages.releases.medians import Medians, Variant, read_medians
 from reports.site.context import SiteContext, digest
 from reports.site.rendering import render
-from reports.site.writing import Batch, SiteFile
+from reports.site.writing import Batch, LazyBatches, SiteFile
 from reports.wording.attention import Attention, view_incidents
 from reports.wording.links import RELEASES_PAGE, release_page
 from reports.wording.wording import CAUSE_BADGES, OUTCOME_BADGES, Badge, count, join_caveats
 
 _MOST_TRIALS, _MOST_TRIALS_OF_OLD = 60, 20
+_AT_ONCE = 20
 _MOST_ROWS, _MOST_ROWS_OF_OLD = 80, 10
 """Of a release whose trials are all old, mostly what moved is of interest: ten years have 600."""
 _COUNT = partial(count_statuses, best_first=True)
@@ -105,7 +106,7 @@ class Measuring:
         ]
 
 
-def batches(context: SiteContext) -> Iterator[Batch]:
+def batches(context: SiteContext) -> Iterator[Batch | LazyBatches]:
     """Yield the list and the pages of all releases, and the page Compare."""
     medians = read_medians(
         context.heads.values(), (*context.judgement.series, *context.judgement.watched)
@@ -114,7 +115,18 @@ def batches(context: SiteContext) -> Iterator[Batch]:
     yield from compare.batches(context, medians)
     yield Batch({RELEASES_PAGE: ""}, lambda _: [_render_list(releases, medians)])
     noise = _digest_noise(medians)
-    for one in releases:
+    for begin in range(0, len(releases), _AT_ONCE):
+        some = releases[begin : begin + _AT_ONCE]
+        yield LazyBatches(len(some), partial(_batches_of_some, context, some, medians, noise))
+
+
+def _batches_of_some(
+    context: SiteContext,
+    some: Sequence[Measuring],
+    medians: Medians,
+    noise: Mapping[tuple[str, ...], str],
+) -> Iterator[Batch]:
+    for one in some:
         version = _digest_release(context, one, medians, noise)
         yield Batch({release_page(*one.name): version}, partial(_make_release, context, one, medians))
 

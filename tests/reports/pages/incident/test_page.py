@@ -24,6 +24,7 @@ from perf.model.facts import METHOD
 from reports.pages.incident.explaining import ExplanationRow, explain_otherwise
 from reports.pages.incident.page import batches, draw_change, show_incident
 from reports.site.rendering import render
+from reports.site.writing import flatten
 from reports.wording.advice import say_question
 from reports.wording.links import incident_page, profile_page
 
@@ -120,7 +121,7 @@ def test_profiles_of_both_sides_stand_with_what_they_say(demo: Any, incident: In
     other = replace(profiled, id="cmp-other", experiment="another")
     context = replace(demo.context(), profiles=(profiled, other))
     of_it = incident_page(incident.name)
-    files = [file for batch in batches(context) for file in batch.make(batch.versions)]
+    files = [file for batch in flatten(batches(context)) for file in batch.make(batch.versions)]
     (html,) = [file.content.decode() for file in files if file.path == of_it]
     assert f'href="../{profile_page(profiled.id)}"' in html
     assert "in CommitLog.sync (steady)" in html
