@@ -437,7 +437,7 @@ def _remarks(pairing: Pairing) -> tuple[str, ...]:
 
 
 def _doubt_files(taken: Sequence[Taken]) -> tuple[str, ...]:
-    """Say it if both sides of pairs that count started from different kept files."""
+    """Return a remark if both sides of pairs that count started from different kept files."""
     pairs: defaultdict[tuple[int, str], list[Trial]] = defaultdict(list)
     for one in taken:
         if one.trial.status is TrialStatus.COMPLETED:

@@ -169,11 +169,11 @@ class _Load:
 
     @contextmanager
     def saying_when(self) -> Iterator[None]:
-        """Say of what fails meanwhile what was under way."""
+        """Add to the error of what fails meanwhile what was under way."""
         try:
             yield
         except StepFailed as failure:
-            failure.say_when(self._under_way)
+            failure.add_when(self._under_way)
             raise
 
     def follow_stages(self, begin_s: float) -> None:
@@ -192,7 +192,7 @@ class _Load:
                 self._follow(edge_s)
                 self._observe(Edge(phase=stage.phase, iterations=stage.iterations, is_start=is_start))
                 self._under_way = f"while {which} was measured"
-            # Looks take turns, and in short iterations on slow hosts none is taken at all.
+            # Hosts are looked at one by one, and in short iterations of slow ones not at all.
             for engine in self._engines:
                 _has_ended(engine)
 

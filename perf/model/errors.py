@@ -126,7 +126,7 @@ class StepFailed(MeasureError):  # noqa: N818  reads as what happened
         )
         super().__init__(self.sentence)
 
-    def say_when(self, when: str) -> None:
+    def add_when(self, when: str) -> None:
         """Add to the sentence when it happened."""
         self.why = f"{self.why} ({when})"
 

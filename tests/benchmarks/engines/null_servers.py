@@ -172,8 +172,8 @@ def _measure_latte(latte: Client, directory: Path, case: Case) -> Iterator[float
 def _arrived_late_ms(arrived_s: NDArray[np.float64], rate: float) -> Iterator[float]:
     """Yield percentiles of how late requests of an even schedule arrived; the earliest were in time.
 
-    Nobody knows when latte means to send: each tenth of a second is compared with the schedule that
-    makes none of its requests early.
+    latte does not report when it means to send: each tenth of a second is held against the schedule
+    that makes none of its requests early.
     """
     late_s = arrived_s - np.arange(len(arrived_s)) / rate
     blocks = np.array_split(late_s, max(1, round(len(late_s) / (rate * _BLOCK_S))))

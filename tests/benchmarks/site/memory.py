@@ -6,7 +6,7 @@ from pathlib import Path
 from subprocess import PIPE, Popen
 
 _EVERY_S = 0.2
-# To add up the pages of a GB takes 0.2 s and holds up who owns them: this rest leaves it a twentieth.
+# To add up the pages of a GB takes 0.17 s and holds up who owns them: this rest leaves it a twentieth.
 _REST = 20
 
 

@@ -5,7 +5,7 @@ from perf.model.errors import StepFailed
 
 def test_a_failed_step_says_when_it_happened() -> None:
     failure = StepFailed("engine", "load-2", "it ended", "its last line")
-    failure.say_when("while steady, iteration 2 was measured")
+    failure.add_when("while steady, iteration 2 was measured")
     assert (
         failure.sentence == "engine failed on load-2: it ended (while steady, iteration 2 was measured)"
     )
