@@ -12,8 +12,9 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from filelock import FileLock, Timeout
 
@@ -34,6 +35,8 @@ from reports.site.publishing import (
     walk_files,
 )
 from reports.site.stamp import MOST_BYTES
+
+Item = TypeVar("Item")
 
 _WAIT_S = 600.0
 """How long a report waits for another one that writes the same site."""
@@ -85,6 +88,18 @@ class LazyBatches:
 
     files: int
     batches: Callable[[], Iterable[Batch]]
+
+
+def in_parts(
+    items: Iterable[Item],
+    size: int,
+    batches: Callable[[tuple[Item, ...]], Iterable[Batch]],
+    files: int = 1,
+) -> Iterator[LazyBatches]:
+    """Yield the batches of all items, found for so many at a time; each item has so many files."""
+    rest = iter(items)
+    while some := tuple(islice(rest, size)):
+        yield LazyBatches(files * len(some), partial(batches, some))
 
 
 def flatten(batches: Iterable[Batch | LazyBatches]) -> Iterator[Batch]:

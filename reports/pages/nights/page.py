@@ -3,7 +3,6 @@
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import islice
 from typing import TypeAlias, cast
 
 from analysis.detection.detection import ChangeState
@@ -41,7 +40,7 @@ from reports.pages.old_trials.view import (
 from reports.site.changed_settings import name_changed_settings
 from reports.site.context import SiteContext, digest
 from reports.site.rendering import render
-from reports.site.writing import Batch, LazyBatches, SiteFile, batch_of
+from reports.site.writing import Batch, LazyBatches, SiteFile, batch_of, in_parts
 from reports.wording.attention import view_missing
 from reports.wording.links import NIGHTS_PAGE
 from reports.wording.wording import (
@@ -94,8 +93,7 @@ def batches(context: SiteContext) -> Iterator[Batch | LazyBatches]:
         old=find_surroundings(context),
     )
     around = zip(rows, (None, *nights), (*nights[1:], None), strict=False)
-    while some := tuple(islice(around, _AT_ONCE)):
-        yield LazyBatches(len(some), partial(_batches_of_some, context, beside, some))
+    yield from in_parts(around, _AT_ONCE, partial(_batches_of_some, context, beside))
 
 
 def _batches_of_some(

@@ -1,8 +1,7 @@
 """Pages of old trials that are of no night, and what a host shows for an address that is gone."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import islice
 
 from perf.model.results import TrialHead
 from reports.pages.nights.view import count_statuses
@@ -19,7 +18,7 @@ from reports.pages.old_trials.view import (
 from reports.site.context import SiteContext, digest
 from reports.site.old_trials import name_group
 from reports.site.rendering import render
-from reports.site.writing import Batch, LazyBatches, SiteFile, batch_of
+from reports.site.writing import Batch, LazyBatches, SiteFile, batch_of, in_parts
 from reports.wording.links import comparison_page
 
 _AT_ONCE = 20
@@ -31,16 +30,16 @@ def batches(context: SiteContext) -> Iterator[Batch | LazyBatches]:
     yield batch_of(render_not_found())
     around = find_surroundings(context)
     compared = {comparison_page(one.id) for one in context.comparisons}
-    rest = iter((page, own) for page, own in group_old(context).items() if not own[0].night)
-    while some := dict(islice(rest, _AT_ONCE)):
-        yield LazyBatches(len(some), partial(_batches_of_some, around, some, compared))
+    others = ((page, own) for page, own in group_old(context).items() if not own[0].night)
+    yield from in_parts(others, _AT_ONCE, partial(_batches_of_some, around, compared))
 
 
 def _batches_of_some(
-    around: Surroundings, some: Mapping[str, Sequence[TrialHead]], compared: Collection[str]
+    around: Surroundings, compared: Collection[str], some: Iterable[tuple[str, Sequence[TrialHead]]]
 ) -> Iterator[Batch]:
-    versions = {page: _digest(around, own, compared) for page, own in some.items()}
-    yield Batch(versions, partial(_make, around, some, compared))
+    by_page = dict(some)
+    versions = {page: _digest(around, own, compared) for page, own in by_page.items()}
+    yield Batch(versions, partial(_make, around, by_page, compared))
 
 
 def _digest(around: Surroundings, own: Sequence[TrialHead], compared: Collection[str]) -> str:

@@ -18,7 +18,7 @@ from reports.pages.releases.heatmap import LEGEND, HeatPair, leave_out_calm, vie
 from reports.pages.releases.medians import Medians, Variant, read_medians
 from reports.site.context import SiteContext, digest
 from reports.site.rendering import render
-from reports.site.writing import Batch, LazyBatches, SiteFile
+from reports.site.writing import Batch, LazyBatches, SiteFile, in_parts
 from reports.wording.attention import Attention, view_incidents
 from reports.wording.links import RELEASES_PAGE, release_page
 from reports.wording.wording import CAUSE_BADGES, OUTCOME_BADGES, Badge, count, join_caveats
@@ -115,16 +115,14 @@ def batches(context: SiteContext) -> Iterator[Batch | LazyBatches]:
     yield from compare.batches(context, medians)
     yield Batch({RELEASES_PAGE: ""}, lambda _: [_render_list(releases, medians)])
     noise = _digest_noise(medians)
-    for begin in range(0, len(releases), _AT_ONCE):
-        some = releases[begin : begin + _AT_ONCE]
-        yield LazyBatches(len(some), partial(_batches_of_some, context, some, medians, noise))
+    yield from in_parts(releases, _AT_ONCE, partial(_batches_of_some, context, medians, noise))
 
 
 def _batches_of_some(
     context: SiteContext,
-    some: Sequence[Measuring],
     medians: Medians,
     noise: Mapping[tuple[str, ...], str],
+    some: Iterable[Measuring],
 ) -> Iterator[Batch]:
     for one in some:
         version = _digest_release(context, one, medians, noise)

@@ -6,10 +6,10 @@ of `wording`: a page of a thousand points would take too long to make, otherwise
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache, partial
-from itertools import islice, pairwise
+from itertools import pairwise
 from statistics import fmean
 from typing import cast
 
@@ -31,7 +31,7 @@ from reports.pages.series.point_rows import NEWEST_ROWS, find_ends, rows_of_poin
 from reports.pages.series.track import Track, TrackKey, find_tracks, track_data, track_of
 from reports.site.context import SiteContext, digest
 from reports.site.rendering import render, to_script
-from reports.site.writing import Batch, LazyBatches, SiteFile
+from reports.site.writing import Batch, LazyBatches, SiteFile, in_parts
 from reports.wording.changes import (
     ChangeRow,
     RetractedRow,
@@ -171,15 +171,8 @@ def batches(context: SiteContext) -> Iterator[LazyBatches]:
     )
     yield LazyBatches(len(tracks), lambda: (_batch_of_tracks(shared),))
     for all_of_them, is_watch in ((judged, False), (watched, True)):
-        rest = iter(all_of_them)
-        while some := tuple(islice(rest, _AT_ONCE)):
-            yield LazyBatches(2 * len(some), partial(_batches_of_some, shared, some, is_watch=is_watch))
-
-
-def _batches_of_some(
-    shared: _Shared, some: Iterable[JudgedSeries], *, is_watch: bool
-) -> Iterator[Batch]:
-    return (_batch_of_one(shared, one, is_watch=is_watch) for one in some)
+        make = partial(_batch_of_one, shared, is_watch=is_watch)
+        yield from in_parts(all_of_them, _AT_ONCE, partial(map, make), files=2)
 
 
 def _find_lines(judged: Sequence[JudgedSeries]) -> Mapping[SeriesKey, Sequence[SeriesKey]]:
