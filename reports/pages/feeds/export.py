@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from functools import cache
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, TypeAdapter
@@ -148,17 +149,19 @@ def build_points(
 ) -> PointsDocument:
     """Put the points of one experiment into columns, at most so many; trials are by start and name."""
     firsts = [max(0, len(one.series.points) - most) if most else 0 for one in judged]
-    shown = {
-        trial
-        for one, first in zip(judged, firsts, strict=True)
-        for trial in one.series.points.trials[first:]
-    }
+    of_series = {(one.series.points.trials, first) for one, first in zip(judged, firsts, strict=True)}
+    shown = {trial for trials, first in of_series for trial in trials[first:]}
     found = {when.trial: when for when in find_occasions(one.series for one in judged)}
     trials = sorted(
         (when for when in found.values() if when.trial in shown),
         key=lambda point: (point.started_at, point.trial),
     )
     places = {point.trial: place for place, point in enumerate(trials)}
+
+    @cache  # the series of an experiment share their trials
+    def find_places(of_series: tuple[TrialId, ...], first: int) -> tuple[int, ...]:
+        return tuple(places[trial] for trial in of_series[first:])
+
     return PointsDocument(
         format=1,
         experiment=experiment,
@@ -167,7 +170,7 @@ def build_points(
             PointColumns(
                 series=series_stem(one.series.key),
                 first=first,
-                trials=tuple(places[trial] for trial in one.series.points.trials[first:]),
+                trials=find_places(one.series.points.trials, first),
                 values=tuple(one.series.points.values[first:]),
             )
             for one, first in zip(judged, firsts, strict=True)

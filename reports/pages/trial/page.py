@@ -6,7 +6,6 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from itertools import islice
 from operator import itemgetter
 from pathlib import Path
 from urllib.parse import quote
@@ -39,8 +38,7 @@ from reports.pages.trial.values import (
 from reports.site.changed_settings import name_changed_settings
 from reports.site.context import SiteContext, digest
 from reports.site.rendering import render, to_script
-from reports.site.writing import Batch, LazyBatches, SiteFile, batch_of
-from reports.wording.changes import name_incident
+from reports.site.writing import Batch, LazyBatches, SiteFile, batch_of, in_parts
 from reports.wording.links import (
     data_path,
     incident_page,
@@ -61,6 +59,7 @@ from reports.wording.reproducing import (
 from reports.wording.wording import (
     VOID_BADGE,
     caveat_words,
+    heading,
     percent,
     quantity,
     series_words,
@@ -102,7 +101,11 @@ class SeriesLink:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Beginning:
-    """An incident of which a trial is the first point after a change, and how far off it was there."""
+    """An incident of which a trial is the first point after a change, and how far off it was there.
+
+    `title` names what moved, not by how much: that moves with each night, and is on the page of the
+    incident.
+    """
 
     title: str
     page: str
@@ -168,7 +171,7 @@ def find_beginnings(incidents: Iterable[Incident]) -> Mapping[TrialId, Sequence[
             found[change.first_after.trial].setdefault(
                 incident.name,
                 Beginning(
-                    title=name_incident(incident),
+                    title=heading(series_words(incident.lead.series.key)),
                     page=incident_page(incident.name),
                     text=_say_distance(change, is_lead=change is incident.lead),
                 ),
@@ -215,21 +218,16 @@ def batches(context: SiteContext, with_curves: int = WITH_CURVES) -> Iterator[Ba
         "written": draw_servers("written", "MB/s written"),
     }
     yield batch_of(to_script(_CHARTS, charts))
-    heads = (head for head in context.heads.values() if head.id not in context.old_trials)
-    while some := tuple(islice(heads, _AT_ONCE)):
-        by_page = {trial_page(head.id): head for head in some}
-        yield LazyBatches(len(by_page), partial(_batches_of_some, context, by_page, around))
-    drawn = iter(
-        [one for one in context.heads if one in around.newest and one not in context.old_trials]
-    )
-    while ids := tuple(islice(drawn, _DECODED_AT_ONCE)):
-        by_path = {data_path(times_data(trial)): trial for trial in ids}
-        yield LazyBatches(len(ids), partial(_batches_of_curves, context, by_path))
+    heads = [head for head in context.heads.values() if head.id not in context.old_trials]
+    yield from in_parts(heads, _AT_ONCE, partial(_batches_of_some, context, around))
+    drawn = (head.id for head in heads if head.id in around.newest)
+    yield from in_parts(drawn, _DECODED_AT_ONCE, partial(_batches_of_curves, context))
 
 
 def _batches_of_some(
-    context: SiteContext, by_page: Mapping[str, TrialHead], around: _Surroundings
+    context: SiteContext, around: _Surroundings, some: Iterable[TrialHead]
 ) -> Iterator[Batch]:
+    by_page = {trial_page(head.id): head for head in some}
     yield Batch(
         {page: _digest(context, head, around) for page, head in by_page.items()},
         partial(_make, context, by_page, around),
@@ -272,8 +270,9 @@ def _make(
                 )
 
 
-def _batches_of_curves(context: SiteContext, by_path: Mapping[str, TrialId]) -> Iterator[Batch]:
+def _batches_of_curves(context: SiteContext, trials: Iterable[TrialId]) -> Iterator[Batch]:
     """Yield what curves are drawn from; decoding is dear, and nothing but its own trial moves it."""
+    by_path = {data_path(times_data(trial)): trial for trial in trials}
     with_seconds = _list_bundles(context.bundles)
     digests = {path: (context.digests.get(one, ""), one) for path, one in by_path.items()}
     versions = {

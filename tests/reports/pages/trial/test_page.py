@@ -259,6 +259,11 @@ def test_the_first_point_after_a_change_names_its_incident(demo: Any) -> None:
     off = percent(first.value / incident.lead.before - 1)
     metric = incident.lead.series.key.metric
     assert f"{quantity(first.value, metric)} here, {off} against the level before (" in found.text
+    # What each further night says of the size is no reason to make the page again.
+    moved = replace(incident.lead, relative_change=incident.lead.relative_change * 1.01)
+    others = tuple(one for one in incident.changes if one is not incident.lead)
+    later = replace(incident, lead=moved, changes=(moved, *others))
+    assert find_beginnings([later])[first.trial] == (found,)
     pages = {
         file.path: file.content.decode()
         for batch in flatten(trial_pages.batches(context))
