@@ -35,7 +35,7 @@ TITLES = {
     "nothing new": "Site, nothing new",
 }
 WIDTH, HEIGHT, LEFT, TOP, PANEL, GAP = 920, 296, 46, 56, 180, 38
-BOTTOM, LOWEST_S, HIGHEST_S = 262, 0.05, 100.0
+BOTTOM, LOWEST_S, HIGHEST_S = 262, 0.05, 200.0
 STYLE = """
 svg { font: 13px system-ui, sans-serif; background: #fff }
 text { fill: #333 } .axis { stroke: #ccc } .goal { stroke: #777; stroke-dasharray: 5 4 }
@@ -112,7 +112,8 @@ def draw(figures: Mapping[str, Mapping[str, Sequence[float]]]) -> str:
             line = "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
             parts.append(f'<path class="series s{series}" d="M{line}"/>')
             for (x, y), years in zip(points, sorted(own), strict=True):
-                said = escape(f"{years} years × {series:,} series: {own[years]:.2g} s")
+                seconds = float(f"{own[years]:.2g}")
+                said = escape(f"{say_years(years)} × {series:,} series: {seconds:g} s")
                 parts.append(
                     f'<circle class="dot s{series}" cx="{x:.1f}" cy="{y:.1f}" r="4">'
                     f"<title>{said}</title></circle>"
@@ -142,11 +143,16 @@ def axes(left: int, title: str) -> list[str]:
         )
     for years in (1, 2, 5, 10):
         x = left + place_of(years)
-        word = f"{years}{ {1: ' year', 10: ' years'}.get(years, '') }"
+        word = say_years(years) if years in (1, 10) else f"{years}"
         parts.append(
             f'<text class="small" x="{x:.1f}" y="{BOTTOM + 18}" text-anchor="middle">{word}</text>'
         )
     return parts
+
+
+def say_years(years: int) -> str:
+    """Return a number of years in words."""
+    return "1 year" if years == 1 else f"{years} years"
 
 
 def place_of(years: int) -> float:

@@ -125,7 +125,7 @@ def seal_night(paths: DataPaths, size: Size, experiments: int) -> None:
         measured = {one.id: intervals_of(history, one.id) for one in newest}
     at = now_after(size.nights).replace(hour=1)
     for number, trial in enumerate(newest):
-        began = at + timedelta(minutes=10 * number)
+        began = at + number * size.apart
         name = f"{began:%Y-%m-%d}-1"
         fresh = replace(
             trial,

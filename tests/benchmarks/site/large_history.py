@@ -52,7 +52,7 @@ CREATE OR REPLACE TEMP TABLE fresh AS
         ['cassandra', 'mongodb', 'scylladb', 'cratedb'][experiment % 4 + 1] AS system,
         'workload-' || experiment AS workload,
         night // 25 + 1 AS ordinal,
-        TIMESTAMP '2014-01-01 01:00:00' + to_days(night::INTEGER) + to_minutes(10 * experiment::INTEGER)
+        TIMESTAMP '2014-01-01 01:00:00' + to_days(night::INTEGER) + to_seconds(experiment * $apart_s)
             AS started_at
     FROM range($first, $end) nights(night), range($experiments) experiments(experiment);
 ALTER TABLE fresh ADD COLUMN trial_id VARCHAR;
@@ -120,6 +120,11 @@ class Size:
         """Return how many experiments each night measures."""
         return self.series // PER_EXPERIMENT
 
+    @property
+    def apart(self) -> timedelta:
+        """Return the time between the starts of two trials: all of a night begin within five hours."""
+        return min(timedelta(minutes=10), timedelta(hours=5) / self.experiments)
+
 
 def now_after(nights: int) -> datetime:
     """Return the morning after so many nights."""
@@ -133,7 +138,12 @@ def grow(paths: DataPaths, size: Size, first: int = 0) -> None:
         pass
     with duckdb.connect(paths.history) as history:
         history.execute(_SETUP)
-        bounds = {"first": first, "end": size.nights, "experiments": size.experiments}
+        bounds = {
+            "first": first,
+            "end": size.nights,
+            "experiments": size.experiments,
+            "apart_s": size.apart.total_seconds(),
+        }
         for statement in _TRIALS.split(";")[:-1]:
             history.execute(statement, bounds if "$" in statement else None)
         steps = {"half": size.nights // 2, "late": size.nights - 5}
