@@ -149,8 +149,8 @@ def build_points(
 ) -> PointsDocument:
     """Put the points of one experiment into columns, at most so many; trials are by start and name."""
     firsts = [max(0, len(one.series.points) - most) if most else 0 for one in judged]
-    of_series = {(one.series.points.trials, first) for one, first in zip(judged, firsts, strict=True)}
-    shown = {trial for trials, first in of_series for trial in trials[first:]}
+    spans = {(one.series.points.trials, first) for one, first in zip(judged, firsts, strict=True)}
+    shown = {trial for trials, first in spans for trial in trials[first:]}
     found = {when.trial: when for when in find_occasions(one.series for one in judged)}
     trials = sorted(
         (when for when in found.values() if when.trial in shown),
