@@ -113,7 +113,7 @@ def draw(figures: Mapping[str, Mapping[str, Sequence[float]]]) -> str:
             parts.append(f'<path class="series s{series}" d="M{line}"/>')
             for (x, y), years in zip(points, sorted(own), strict=True):
                 seconds = float(f"{own[years]:.2g}")
-                said = escape(f"{say_years(years)} × {series:,} series: {seconds:g} s")
+                said = escape(f"{name_years(years)} × {series:,} series: {seconds:g} s")
                 parts.append(
                     f'<circle class="dot s{series}" cx="{x:.1f}" cy="{y:.1f}" r="4">'
                     f"<title>{said}</title></circle>"
@@ -143,14 +143,14 @@ def axes(left: int, title: str) -> list[str]:
         )
     for years in (1, 2, 5, 10):
         x = left + place_of(years)
-        word = say_years(years) if years in (1, 10) else f"{years}"
+        word = name_years(years) if years in (1, 10) else f"{years}"
         parts.append(
             f'<text class="small" x="{x:.1f}" y="{BOTTOM + 18}" text-anchor="middle">{word}</text>'
         )
     return parts
 
 
-def say_years(years: int) -> str:
+def name_years(years: int) -> str:
     """Return a number of years in words."""
     return "1 year" if years == 1 else f"{years} years"
 
