@@ -3,7 +3,7 @@
 Everything that can move a number is here, and its content hash travels with each trial.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from typing import Annotated, Literal, TypeAlias
@@ -283,6 +283,17 @@ class SystemConfig:
     """Heap of a JVM database, in MB."""
     jvm_options: tuple[str, ...] = ()
     """Added to the options of a JVM database."""
+
+
+def flatten_settings(
+    settings: Mapping[str, JsonValue], way: str = ""
+) -> Iterator[tuple[str, JsonValue]]:
+    """Yield settings by their dotted ways: `a: {b: 1}` and `a.b: 1` are the same."""
+    for key, value in settings.items():
+        if isinstance(value, Mapping):
+            yield from flatten_settings(value, f"{way}{key}.")
+        else:
+            yield f"{way}{key}", value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

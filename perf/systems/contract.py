@@ -323,7 +323,7 @@ class KeepsData(Protocol):
     unchanging: ClassVar[tuple[str, ...]]
     """Patterns of names of files that are never changed once written, but removed: links will do."""
     serving: ClassVar[frozenset[str]]
-    """Settings of its configuration file that say how files are read, and shape none."""
+    """Settings of its configuration file, by their dotted ways, that say how files are read."""
 
 
 @runtime_checkable

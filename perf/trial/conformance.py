@@ -12,25 +12,28 @@ from functools import partial
 from pathlib import Path
 
 from perf.hosts.ports import find_taken
-from perf.hosts.remote import run_repeatable, running_pid
+from perf.hosts.remote import remove_tree, run_repeatable, running_pid
 from perf.model.records import Stored
 from perf.systems.conformance.check import CheckResult, Skipped, find_out, require
 from perf.systems.conformance.models import Model, list_models
 from perf.systems.contract import (
     BootstrapsOnce,
     FakeSystem,
+    KeepsData,
     KnowsVersion,
     Node,
     ReportsTelemetry,
     Settles,
     Target,
 )
+from perf.trial.kept_data import copy_data, sets_of
 from perf.trial.servers import POLL_S, Servers
 from perf.trial.telemetry import MISSING, open_snapshots
 
 # What lies in a node's directory: every file with its size and time, and small ones by their content.
 _FILES = 'find "$1" -type f ! -name "*.log" -printf "%p %s %T@\\n" | sort'
 _CONTENTS = 'find "$1" -type f -size -1024k ! -name "*.log" -exec sha256sum {} + | sort'
+_EVERY_BYTE = 'cd "$1" && find . -type f -exec sha256sum {} + | sort -k 2'
 _ANYTHING = 'find "$1" -mindepth 1 | head -n 3'
 
 
@@ -79,6 +82,7 @@ class Conformance:
         need("the servers end when they are asked to", self._stop_all)
         ask("they let go of their ports", self._free_ports)
         ask("what was acknowledged is there after a restart", self._keep_over_restart)
+        ask("other servers start from the files of stopped ones", self._start_from_files)
         need("the servers end again", self._stop_all)
         ask("a wipe leaves nothing", self._wipe_all)
 
@@ -127,11 +131,13 @@ class Conformance:
         count = sum(len(text.splitlines()) for text in before.values())
         return f"{count} files, as before"
 
-    def _show(self, look: str) -> Mapping[str, str]:
-        return {
-            node.name: run_repeatable(node.remote, ["sh", "-c", look, "look", node.work_dir]).stdout
-            for node in self._nodes()
-        }
+    def _show(self, look: str, places: Mapping[str, str] | None = None) -> Mapping[str, str]:
+        """Return what a command prints of a directory of each node: its own, if none is said."""
+        found = {}
+        for node in self._nodes():
+            argv = ["sh", "-c", look, "look", places[node.name] if places else node.work_dir]
+            found[node.name] = run_repeatable(node.remote, argv).stdout
+        return found
 
     def _stop_nothing(self) -> str:
         for node in self._nodes():
@@ -215,6 +221,9 @@ class Conformance:
     def _keep_over_restart(self) -> str:
         if isinstance(self.servers.system, FakeSystem):
             raise Skipped(self.servers.system.forgets)
+        return self._start_with_rows()
+
+    def _start_with_rows(self) -> str:
         self.servers.start()
         for model in list_models(self.servers.system):
             if before := self._stored.get(model.name):
@@ -222,6 +231,35 @@ class Conformance:
                     after = session.stored()
                 require(after == before, f"{model.name}: {before.rows} rows, then {after.rows}")
         return ", ".join(f"{model} {stored.rows} rows" for model, stored in self._stored.items())
+
+    def _start_from_files(self) -> str:
+        """Do what trials of a data set that is kept do; see that they change none of its files."""
+        servers, system = self.servers, self.servers.system
+        if not isinstance(system, KeepsData):
+            raise Skipped("this system keeps no data sets")
+        limit_s = servers.cluster.testbed.limits.load_s
+        # Without a manifest: what an end of this run leaves there, the next trial removes.
+        kept = {node.name: f"{sets_of(node, system.name)}/conformance" for node in self._nodes()}
+        self._stop_all()
+        try:
+            for node in self._nodes():
+                remove_tree(node.remote, kept[node.name])
+                copy_data(system, node, node.work_dir, kept[node.name], limit_s)
+            before = self._show(_EVERY_BYTE, kept)
+            servers.wipe()
+            servers.install()
+            servers.configure()
+            for node in self._nodes():
+                copy_data(system, node, kept[node.name], node.work_dir, limit_s)
+            rows = self._start_with_rows()
+            self._stop_all()
+            after = self._show(_EVERY_BYTE, kept)
+        finally:
+            for node in self._nodes():
+                remove_tree(node.remote, kept[node.name])
+        changed = [name for name in kept if before[name] != after[name]]
+        require(not changed, f"kept files were changed in place on {', '.join(changed)}")
+        return rows
 
     def _wipe_all(self) -> str:
         for _ in range(2):

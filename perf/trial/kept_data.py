@@ -21,7 +21,7 @@ from typing import Any
 from pydantic import AwareDatetime, TypeAdapter, ValidationError
 
 from perf.hosts.remote import make_directory, remove_tree, run_repeatable, write_text
-from perf.model.design import Deployment, SystemConfig
+from perf.model.design import Deployment, SystemConfig, flatten_settings
 from perf.model.errors import StepFailed
 from perf.model.facts import DATASET
 from perf.model.identity import canonical, content_hash
@@ -128,7 +128,7 @@ def _keep_shaping(config: SystemConfig, serving: Collection[str]) -> SystemConfi
         config,
         heap_mb=None,
         jvm_options=tuple(one for one in config.jvm_options if not one.startswith("-X")),
-        settings={key: value for key, value in config.settings.items() if key not in serving},
+        settings={way: one for way, one in flatten_settings(config.settings) if way not in serving},
     )
 
 
@@ -173,11 +173,15 @@ class KeptData:
         return (Reason(kind="dataset-removed", text=text),)
 
     @property
+    def _name(self) -> str:
+        return self.servers.cluster.release.system
+
+    @property
     def _system(self) -> KeepsData | None:
         return self.servers.system if isinstance(self.servers.system, KeepsData) else None
 
     def _place(self, node: Node) -> str:
-        return f"{_sets_of(node, self.servers)}/{content_hash(self._made_of)}"
+        return f"{sets_of(node, self._name)}/{content_hash(self._made_of)}"
 
     @property
     def _made_of(self) -> Mapping[str, Any]:
@@ -189,11 +193,11 @@ class KeptData:
         for node in self.servers.cluster.nodes if self._system else ():
             for name, manifest in self._read_sets(node):
                 if manifest is None or datetime.now(UTC) - manifest.made_at > MOST_AGE:
-                    remove_tree(node.remote, f"{_sets_of(node, self.servers)}/{name}")
+                    remove_tree(node.remote, f"{sets_of(node, self._name)}/{name}")
 
     def _read_sets(self, node: Node) -> Iterator[tuple[str, Manifest | None]]:
         """Yield the keys of all sets of a node, each with its manifest if it has one."""
-        argv = ["sh", "-c", _LIST_SETS, "sets", _sets_of(node, self.servers)]
+        argv = ["sh", "-c", _LIST_SETS, "sets", sets_of(node, self._name)]
         for line in run_repeatable(node.remote, argv).stdout.splitlines():
             key, _, text = line.partition("\t")
             try:
@@ -303,7 +307,7 @@ class KeptData:
         for placed in hosts.values():
             first, needed = placed[0][0], sum(size for _, size in placed)
             others = sorted(
-                (one.made_at, one.disk_bytes, node.index, f"{_sets_of(node, self.servers)}/{key}")
+                (one.made_at, one.disk_bytes, node.index, f"{sets_of(node, self._name)}/{key}")
                 for node, _ in placed
                 for key, one in self._read_sets(node)
                 if one
@@ -319,19 +323,23 @@ class KeptData:
                 raise StepFailed("keep", first.name, why)
 
     def _copy(self, node: Node, source: str, target: str) -> None:
-        """Link or copy the directories that hold a node's data from one place to another."""
-        if self._system is None:
-            return
-        patterns = [word for one in self._system.unchanging for word in ("!", "-name", one)]
-        limit_s = self.servers.cluster.testbed.limits.load_s
-        for name in self._system.kept_dirs:
-            make_directory(node.remote, target)
-            argv = ["sh", "-c", _COPY, "copy", f"{source}/{name}", f"{target}/{name}", *patterns]
-            node.remote.run(argv, timeout_s=limit_s)
+        if self._system is not None:
+            limit_s = self.servers.cluster.testbed.limits.load_s
+            copy_data(self._system, node, source, target, limit_s)
 
 
-def _sets_of(node: Node, servers: Servers) -> str:
-    return f"{node.base_dir}/kept/{servers.cluster.release.system}/{node.name}"
+def copy_data(system: KeepsData, node: Node, source: str, target: str, limit_s: float) -> None:
+    """Link or copy the directories that hold a stopped node's data from one place to another."""
+    patterns = [word for one in system.unchanging for word in ("!", "-name", one)]
+    for name in system.kept_dirs:
+        make_directory(node.remote, target)
+        argv = ["sh", "-c", _COPY, "copy", f"{source}/{name}", f"{target}/{name}", *patterns]
+        node.remote.run(argv, timeout_s=limit_s)
+
+
+def sets_of(node: Node, system: str) -> str:
+    """Return the directory of all sets of a node; what lies in it without a manifest is removed."""
+    return f"{node.base_dir}/kept/{system}/{node.name}"
 
 
 def _free_bytes(node: Node) -> int:

@@ -32,7 +32,9 @@ def expected_rows(workload: Workload) -> Stored:
 
 
 def store(servers: Servers, offer: Offer, *, is_stored: bool = False) -> tuple[Reason, ...]:
-    """Make the tables, store the preload unless it lies there, and read it back; a reason if it lacks.
+    """Make the tables and store the preload, unless both are there, and read it back.
+
+    Returns a reason where rows or bytes are missing.
 
     Raises:
         StepFailed: it could not be stored, or lies there and lacks something, or the release cannot be
@@ -41,7 +43,8 @@ def store(servers: Servers, offer: Offer, *, is_stored: bool = False) -> tuple[R
     """
     workload = offer.deployment.workload
     with connect(servers.system, offer.target, workload.records) as session:
-        session.create_schema(workload.records)
+        if not is_stored:
+            session.create_schema(workload.records)
         _require_answers(workload, session, servers.cluster.release)
         expected = expected_rows(workload)
         if not expected.rows:

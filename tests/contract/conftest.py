@@ -28,8 +28,8 @@ _PEER_JARS = (
 
 
 @pytest.fixture(scope="session")
-def mongo_peer() -> Iterator[tuple[str, int]]:
-    """Yield address and port of a server that speaks MongoDB's wire protocol.
+def mongo_program() -> tuple[str, ...]:
+    """Return the command of a server that speaks MongoDB's wire protocol, without its address and port.
 
     It is mongo-java-server, an emulator: it proves our use of the driver, and nothing about MongoDB.
     It enforces no write concern and ignores the time-series option.
@@ -37,16 +37,26 @@ def mongo_peer() -> Iterator[tuple[str, int]]:
     java = find_java((17, 11), report=print).path
     program = Path(__file__).parents[1] / "peers" / "Run.java"
     classes = compile_peer(java, program, fetch_jars("mongo-java-server", _PEER_JARS))
+    return (java, "-XX:TieredStopAtLevel=1", "-Xmx256m", "-cp", classes, "Run")
+
+
+@pytest.fixture(scope="session")
+def mongo_port() -> int:
+    """Return a port that was free when it was asked for."""
     with socket.socket() as probe:
         probe.bind((ADDRESS, 0))
-        port = probe.getsockname()[1]
-    options = ["-XX:TieredStopAtLevel=1", "-Xmx256m", "-cp", classes]
-    command = [java, *options, "Run", ADDRESS, str(port)]
+        return int(probe.getsockname()[1])
+
+
+@pytest.fixture(scope="session")
+def mongo_peer(mongo_program: tuple[str, ...], mongo_port: int) -> Iterator[tuple[str, int]]:
+    """Yield address and port of a server that speaks MongoDB's wire protocol."""
+    command = [*mongo_program, ADDRESS, str(mongo_port)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as server:
         assert server.stdout is not None
         try:
             assert server.stdout.readline() == b"serving\n", "the emulator did not start"
-            yield ADDRESS, port
+            yield ADDRESS, mongo_port
         finally:
             server.kill()
 

@@ -56,13 +56,15 @@ class Asked:
 class CratePeer:
     """The server, on an address and any free port, while it is entered.
 
-    `nodes` are names and versions for sys.nodes, `uncommitted` bytes by node for sys.shards.
+    `nodes` are names and versions for sys.nodes, `uncommitted` bytes by node for sys.shards,
+    `incomplete` tables that lack copies, for sys.health.
     """
 
     address: str = "127.0.0.1"
     port: int = 0
     nodes: Sequence[tuple[str, str]] = (("s1", "6.4.2"),)
     uncommitted: dict[str, int] = field(default_factory=dict)
+    incomplete: Sequence[str] = ()
     faults: deque[Fault] = field(default_factory=deque)
     asked: deque[Asked] = field(default_factory=lambda: deque(maxlen=1000))
 
@@ -132,6 +134,9 @@ class CratePeer:
             f"SELECT {name} FROM sys.nodes": Answer([name], names, len(names)),
             f"SELECT {name}, {version} FROM sys.nodes ORDER BY {name}": Answer(
                 [name, version], versions, len(versions)
+            ),
+            "SELECT table_name FROM sys.health WHERE health <> 'GREEN'": Answer(
+                ["table_name"], [[table] for table in self.incomplete], len(self.incomplete)
             ),
             f"SELECT node['name'], {size} FROM sys.shards GROUP BY node['name']": Answer(
                 ["node['name']", size], sizes, len(sizes)

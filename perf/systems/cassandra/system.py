@@ -87,13 +87,9 @@ class Cassandra(CqlPlace, Product):
         language="cql",
         native_engine=True,
     )
-    # A clean shutdown flushes all tables, so nothing is left in the commit log. Filters, summaries,
-    # statistics and lists of components are small, and some releases write them again in place.
+    # A clean shutdown flushes all tables, so nothing is left in the commit log.
     kept_dirs: ClassVar[tuple[str, ...]] = ("data",)
-    unchanging: ClassVar[tuple[str, ...]] = (
-        *("*-Data.db", "*-Index.db"),
-        *("*-Partitions.db", "*-Rows.db"),  # in place of the index, in the format of tries
-    )
+    unchanging: ClassVar[tuple[str, ...]] = cql_layout.UNCHANGING_FILES
     # Some end in a unit before 4.1. What compacts or flushes is none of them: it shapes files.
     serving: ClassVar[frozenset[str]] = frozenset(
         (

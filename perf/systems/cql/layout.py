@@ -28,6 +28,11 @@ from perf.systems.layout_words import Number, OneOf, Words, find_wrong_words
 LEVELLED = "LCS"
 DEFAULT_WINDOW_MINUTES = 5
 
+# Filters, summaries, statistics and lists of components are small, and some releases write them again
+# in place. In the format of tries, partitions and rows are what the index is in the older ones.
+UNCHANGING_FILES = ("*-Data.db", "*-Index.db", "*-Partitions.db", "*-Rows.db")
+"""Names of the files of a table that are never changed once written: see `KeepsData`."""
+
 _CLASSES = {
     LEVELLED: "LeveledCompactionStrategy",
     "STCS": "SizeTieredCompactionStrategy",

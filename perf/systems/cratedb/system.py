@@ -24,6 +24,7 @@ from pydantic import JsonValue
 from ruamel.yaml import YAML
 
 from perf.hosts.remote import make_directory, write_text
+from perf.model.design import flatten_settings
 from perf.model.errors import ConfigError, NotReady, ReleaseError
 from perf.model.results import Artifact, Fact, Release, Source
 from perf.releases.artifacts import copy_variable
@@ -83,6 +84,7 @@ _FORCED: Mapping[str, str] = {
 """What is laid over a release's own settings, and why."""
 _PROBE_S = 2.0
 _LOOK_S = 15.0
+_INCOMPLETE = "SELECT table_name FROM sys.health WHERE health <> 'GREEN'"
 _UNCOMMITTED = (
     "SELECT node['name'], sum(translog_stats['uncommitted_size']) FROM sys.shards GROUP BY node['name']"
 )
@@ -98,6 +100,16 @@ class CrateDB(Product):
         devops=CrateDevopsSession.connect,
         statements=CrateStatementSession.connect_for,
         language="sql",
+    )
+    # Translogs and the state of the cluster lie there, too. Of Lucene's files, all of a segment begin
+    # with an underscore, and are written once.
+    kept_dirs: ClassVar[tuple[str, ...]] = ("data",)
+    unchanging: ClassVar[tuple[str, ...]] = ("_*.*",)
+    serving: ClassVar[frozenset[str]] = frozenset(
+        (
+            *("thread_pool.search.type", "thread_pool.search.size", "thread_pool.search.queue_size"),
+            *("indices.breaker.query.limit", "node.store.allow_mmap"),
+        )
     )
 
     def __init__(self, http_port: int = HTTP_PORT) -> None:
@@ -173,7 +185,10 @@ class CrateDB(Product):
         self.run(node, program, environment(node, cluster))
 
     def check(self, cluster: Cluster) -> None:
-        """Require each node to answer a statement, and to see all nodes of the cluster."""
+        """Require each node to answer, and to see all nodes of the cluster, and all copies of all rows.
+
+        There are tables where the cluster starts from files, and after a load.
+        """
         self.require_running(cluster.nodes)
         names = {node.name for node in cluster.nodes}
         for node in cluster.nodes:
@@ -182,6 +197,11 @@ class CrateDB(Product):
             if seen != names:
                 why = f"sees {', '.join(sorted(seen))}, but {', '.join(sorted(names))} were deployed"
                 raise NotReady("start", node.name, why)
+        with self._asking(cluster.nodes[:1], _PROBE_S, "start") as client:
+            incomplete = {table for (table,) in client.ask(_INCOMPLETE)}
+        if incomplete:
+            why = f"lacks copies of rows of {', '.join(sorted(incomplete))}"
+            raise NotReady("start", cluster.nodes[0].name, why)
 
     def running_versions(self, cluster: Cluster) -> tuple[tuple[str, str], ...]:
         """Ask for the version of each node."""
@@ -231,7 +251,7 @@ def render_config(node: Node, cluster: Cluster, http_port: int) -> str:
         ConfigError: the config sets what Knickpoint decides.
 
     """
-    config = dict(_flatten(cluster.config.settings))
+    config = dict(flatten_settings(cluster.config.settings))
     own = _own_settings(node, cluster, http_port)
     taken = [
         f"system cratedb, config {cluster.config.name}, settings.{way}: comes from the topology and "
@@ -251,7 +271,7 @@ def render_config(node: Node, cluster: Cluster, http_port: int) -> str:
 
 def _shipped(artifact: Artifact) -> dict[str, JsonValue]:
     """Return the settings of an archive's crate.yml, by their dotted ways."""
-    return dict(_flatten(read_shipped(Path(artifact.location, "config/crate.yml")) or {}))
+    return dict(flatten_settings(read_shipped(Path(artifact.location, "config/crate.yml")) or {}))
 
 
 def _own_settings(node: Node, cluster: Cluster, http_port: int) -> dict[str, JsonValue]:
@@ -302,14 +322,6 @@ def _uncommitted_levels(client: crate.SqlClient, cluster: Cluster) -> Iterator[N
 
 def _gc_log(node: Node) -> str:
     return f"{node.work_dir}/gc/gc.log"
-
-
-def _flatten(settings: Mapping[str, JsonValue], way: str = "") -> Iterator[tuple[str, JsonValue]]:
-    for key, value in settings.items():
-        if isinstance(value, Mapping):
-            yield from _flatten(value, f"{way}{key}.")
-        else:
-            yield f"{way}{key}", value
 
 
 SYSTEM: System = CrateDB()

@@ -99,6 +99,16 @@ class MongoDB(ServerProcess):
         language="mongodb",
         native_engine=True,
     )
+    # A clean shutdown ends with a checkpoint. WiredTiger changes its files in place: all are copied.
+    kept_dirs: ClassVar[tuple[str, ...]] = ("data",)
+    unchanging: ClassVar[tuple[str, ...]] = ()
+    serving: ClassVar[frozenset[str]] = frozenset(
+        (
+            "storage.wiredTiger.engineConfig.cacheSizeGB",
+            "setParameter.wiredTigerConcurrentReadTransactions",
+            "net.maxIncomingConnections",
+        )
+    )
 
     def __init__(self, port: int = 27_017) -> None:
         """Keep the port that nodes listen on."""

@@ -117,6 +117,15 @@ class ScyllaDB(CqlPlace, Product):
         language="cql",
         native_engine=True,
     )
+    # Its commit log lies there, too. How many shards there are (`smp`) shapes files, memory does not.
+    kept_dirs: ClassVar[tuple[str, ...]] = ("work",)
+    unchanging: ClassVar[tuple[str, ...]] = cql_layout.UNCHANGING_FILES
+    serving: ClassVar[frozenset[str]] = frozenset(
+        (
+            *("command_line.memory", "command_line.overprovisioned"),
+            *("enable_cache", "cache_index_pages", "index_cache_fraction"),
+        )
+    )
 
     def releases(self) -> tuple[Release, ...]:
         """Return the releases of the packaged catalogue."""

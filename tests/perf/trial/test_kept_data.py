@@ -46,7 +46,7 @@ class Filing(Fake):
 
     kept_dirs: ClassVar[tuple[str, ...]] = ("data",)
     unchanging: ClassVar[tuple[str, ...]] = ("*-Data.db",)
-    serving: ClassVar[frozenset[str]] = frozenset({"readers"})
+    serving: ClassVar[frozenset[str]] = frozenset({"readers", "storage.cache_gb"})
 
     def __init__(self) -> None:
         self.running: set[str] = set()
@@ -340,6 +340,7 @@ def test_what_shapes_files_is_of_another_set_and_what_does_not_is_of_the_same(ho
         replace(made, config=replace(config, name="big", heap_mb=1024)),
         replace(made, config=replace(config, jvm_options=("-XX:+UseZGC",))),
         replace(made, config=replace(config, settings={"readers": 9, "layers": 2})),
+        replace(made, config=replace(config, settings={"storage": {"cache_gb": 9}, "layers": 2})),
     )
     others = (
         replace(made, workload=replace(workload, seed=8)),
@@ -349,6 +350,7 @@ def test_what_shapes_files_is_of_another_set_and_what_does_not_is_of_the_same(ho
         replace(made, topology=replace(made.topology, servers=1)),
         replace(made, config=replace(config, layout={"compaction": "leveled"})),
         replace(made, config=replace(config, settings={})),
+        replace(made, config=replace(config, settings={"storage": {"pages": 9}, "layers": 2})),
         replace(made, config=replace(config, jvm_options=("-Dtable.format=new",))),
     )
     assert {key(one, release) for one in same} == {key(made, release)}

@@ -314,6 +314,12 @@ def test_a_node_that_misses_another_does_not_serve(nodes: Nodes) -> None:
     assert refusal.value.node == "s1"
 
 
+def test_a_cluster_that_has_not_found_all_its_copies_does_not_serve(nodes: Nodes) -> None:
+    nodes.peer.incomplete = ("sensor_readings",)
+    with pytest.raises(NotReady, match="lacks copies of rows of sensor_readings"):
+        nodes.system.check(nodes.cluster)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "fault",
