@@ -211,7 +211,8 @@ class _Condensing(Mapping[str, Mapping[SeriesKey, VariantValues]]):
                 places[trials] = _find_places(trials, homes)
             for home, of_home in places[trials].items():
                 self._values[home].append((one, of_home))
-                self.changes[home] += _find_changes(one, of_home)
+                if one.change_points:
+                    self.changes[home] += _find_changes(one, of_home)
 
     def __getitem__(self, variant: str) -> Mapping[SeriesKey, VariantValues]:
         if variant not in self._known:
