@@ -6,6 +6,7 @@ several labs share a history, the lab is part of the night's id.
 
     <data>/nights/<id>.json       the plan
     <data>/nights/<id>.untold     there until all has been reported: until then the night is resumed
+    <data>/known-nights.json      all plans as they were read last, so that no other file is opened
 """
 
 import statistics
@@ -25,6 +26,7 @@ from perf.jobs.measuring import Fetched, FetchedAll, Job, explain, order_point
 from perf.jobs.plans import contents, is_done, next_id, no_plan, read_plan
 from perf.local import durable
 from perf.local.paths import DataPaths
+from perf.local.plain_files import read_plain
 from perf.model.design import Deployment, Suite
 from perf.model.errors import BundleError, ReleaseError, UsageError
 from perf.model.identity import content_hash
@@ -37,6 +39,8 @@ from perf.trial.preflight import check_ahead
 
 RESUMABLE_FOR = timedelta(hours=20)
 _NIGHT = TypeAdapter(Night)
+_KNOWN = TypeAdapter(dict[str, Night], config={"strict": True})
+_MOST_KNOWN_BYTES = 256 * 2**20
 
 
 def fetch_suite(job: Job, suite: Suite) -> FetchedAll:
@@ -226,19 +230,31 @@ def _untold(paths: DataPaths, night_id: str) -> Path:
 
 
 def read_nights(paths: DataPaths) -> tuple[Night, ...]:
-    """Read all nights, oldest first.
+    """Read all nights, oldest first; of plans that are as they were last, none is opened.
 
     Raises:
         BundleError: a file is not a night's plan.
 
     """
-    nights = []
+    known: dict[str, Night] = {}
+    with suppress(OSError, ValueError):
+        known = _KNOWN.validate_json(read_plain(paths.known_nights, _MOST_KNOWN_BYTES))
+    found = {}
     for path in paths.nights.glob("*.json"):
-        night = read_plan(path, _NIGHT, "a night")
-        if night.id != path.stem:
-            raise no_plan(path, "a night", ["id: a plan lies under the id of its night"])
-        nights.append(night)
-    return tuple(sorted(nights, key=lambda night: night.started_at))
+        about = path.lstat()
+        state = f"{path.name} {about.st_size} {about.st_mtime_ns}"
+        found[state] = known.get(state) or _read_night(path)
+    if found.keys() != known.keys():
+        with suppress(OSError):
+            durable.atomic_write(paths.known_nights, _KNOWN.dump_json(found))
+    return tuple(sorted(found.values(), key=lambda night: night.started_at))
+
+
+def _read_night(path: Path) -> Night:
+    night = read_plan(path, _NIGHT, "a night")
+    if night.id != path.stem:
+        raise no_plan(path, "a night", ["id: a plan lies under the id of its night"])
+    return night
 
 
 def plan_hash(catalog: Catalog, suite: Suite) -> str:

@@ -28,6 +28,11 @@ class DataPaths:
         return self.data / "nights"
 
     @property
+    def known_nights(self) -> Path:
+        """All plans of nights as they were read last, so that none of them is opened again."""
+        return self.data / "known-nights.json"
+
+    @property
     def comparisons(self) -> Path:
         """The plan and the result of each side-by-side comparison, one directory each."""
         return self.data / "comparisons"

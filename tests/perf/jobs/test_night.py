@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from perf.config.catalog import Catalog, load_catalog
+from perf.jobs import night as module
 from perf.jobs.night import (
     RESUMABLE_FOR,
     find_missing,
@@ -223,3 +224,46 @@ def test_where_labs_share_a_history_the_lab_is_part_of_each_id(
     second, is_resumed = open_night(paths, catalog, suite, NOW + timedelta(hours=1))
     assert not is_resumed
     assert second.id == "2026-03-01-rack-a-2"
+
+
+@pytest.fixture
+def planned(tmp_path: Path, catalog: Catalog, suite: Suite) -> tuple[DataPaths, Night, Night]:
+    """Return a data directory of two nights that were read."""
+    paths = DataPaths(tmp_path)
+    nights = [open_night(paths, catalog, suite, NOW + timedelta(days=day))[0] for day in (0, 1)]
+    assert read_nights(paths) == tuple(nights)
+    return paths, nights[0], nights[1]
+
+
+def test_plans_that_were_read_are_not_opened_again(
+    planned: tuple[DataPaths, Night, Night], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paths, first, second = planned
+    opened: list[Path] = []
+    monkeypatch.setattr(module, "_read_night", opened.append)
+    assert read_nights(paths) == (first, second)
+    assert opened == []
+
+
+def test_a_plan_that_was_changed_is_read_anew_and_one_that_is_gone_is_not_there(
+    planned: tuple[DataPaths, Night, Night],
+) -> None:
+    paths, first, second = planned
+    (paths.nights / f"{first.id}.json").unlink()
+    assert read_nights(paths) == (second,)
+    path = paths.nights / f"{second.id}.json"
+    path.write_text(path.read_text().replace("fake-night", "other-name"))
+    assert read_nights(paths)[0].suite == "other-name"
+    path.write_text("{}")
+    with pytest.raises(BundleError):
+        read_nights(paths)
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"2026-03-01-1.json 1 1": {}}'])
+def test_what_is_known_of_plans_may_be_lost(planned: tuple[DataPaths, Night, Night], text: str) -> None:
+    paths, *nights = planned
+    paths.known_nights.write_text(text)
+    assert read_nights(paths) == tuple(nights)
+    paths.known_nights.unlink()
+    paths.known_nights.mkdir()  # nothing can be kept
+    assert read_nights(paths) == tuple(nights)
