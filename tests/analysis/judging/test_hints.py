@@ -103,6 +103,7 @@ def test_one_percent_of_all_cpu_time_in_one_method_is_named_with_its_size(seed: 
     assert found.after - found.before == pytest.approx(2.6, abs=0.8)
 
 
+@pytest.mark.slow
 def test_where_nothing_changed_there_is_next_to_no_hint() -> None:
     assert sum(len(hints(draw(seed))) for seed in range(20)) <= 1
 

@@ -135,6 +135,7 @@ def test_a_tree_that_fans_out_is_refused(repository: GitRepository, entries: str
         load(repository, head=commit)
 
 
+@pytest.mark.slow
 def test_a_file_in_a_thousand_directories_is_refused(repository: GitRepository) -> None:
     content = repository.root.parent / "content"
     content.write_bytes(b"")
@@ -152,6 +153,7 @@ LINE = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("file", "text", "said"),
     [

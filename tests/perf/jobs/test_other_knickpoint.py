@@ -102,6 +102,7 @@ def test_an_old_and_a_new_method_take_turns_on_one_release(tmp_path: Path, write
     assert bundle.find(DataPaths(paths.comparisons / result.id / "other")) == ()
 
 
+@pytest.mark.slow
 def test_a_trial_that_a_kill_kept_from_being_taken_over_is_not_measured_again(
     tmp_path: Path, write: Write
 ) -> None:
@@ -145,6 +146,7 @@ def test_it_gets_the_passwords_of_databases_and_no_other_secret(
     assert names & {*secrets, "KNICKPOINT_PASSWORD_X", "PYTHONPATH"} == {"KNICKPOINT_PASSWORD_X"}
 
 
+@pytest.mark.slow
 def test_a_program_that_measures_nothing_or_something_else_ends_it_and_loses_nothing(
     tmp_path: Path, write: Write
 ) -> None:

@@ -297,6 +297,7 @@ def test_an_engine_that_is_lost_is_missed_at_the_end_of_its_iteration_at_the_lat
     assert_gone(engines)
 
 
+@pytest.mark.slow
 def test_an_engine_may_end_with_its_result_while_its_host_is_looked_at(
     host: LocalHost, tmp_path: Path
 ) -> None:

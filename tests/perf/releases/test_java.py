@@ -72,6 +72,7 @@ def test_a_fetched_runtime_runs(major: int) -> None:
     assert f'version "{major}.' in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.real
 @pytest.mark.parametrize("name", ["lib/modules", "bin/java", "lib/added.so"])
 def test_a_runtime_that_was_changed_is_not_handed_out(

@@ -333,6 +333,7 @@ class Defective(fake.Fake):
         super().start(node, cluster)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("verb", ["install", "configure", "start"])
 def test_a_mistake_in_a_system_costs_its_trial_and_no_more(paths: DataPaths, verb: str) -> None:
     trial = run_trial(make_order("fake-blink", {}), Defective(verb), paths, Progress(io.StringIO()))
@@ -383,6 +384,7 @@ def test_a_load_that_fails_leaves_what_was_seen_of_it_and_remarks_in_their_order
     assert (intervals, kept.counters) == ((), ())  # of a load that a node did not outlive as well
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("when", ["before the load", "after the load"])
 def test_clocks_that_are_apart_make_it_invalid_and_before_the_load_none_is_offered(
     paths: DataPaths, monkeypatch: pytest.MonkeyPatch, when: str

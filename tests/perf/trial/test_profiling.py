@@ -91,6 +91,7 @@ def share_of(method: str, path: Path) -> float:
     return sum(int(count) for stack, _, count in lines if f"Burner.{method}_" in stack) / total
 
 
+@pytest.mark.slow
 def test_samples_divide_as_the_work_does(start: Start, workload: Workload, tmp_path: Path) -> None:
     level = Path("/proc/sys/kernel/perf_event_paranoid")
     allowed = level.exists() and (os.geteuid() == 0 or int(level.read_text()) <= 2)
@@ -118,6 +119,7 @@ def test_samples_divide_as_the_work_does(start: Start, workload: Workload, tmp_p
     assert costs["method_cpu Burner.burn()"] > 0.8 * whole
 
 
+@pytest.mark.slow
 def test_a_server_that_is_no_jvm_is_profiled_by_perf(
     start: Start, workload: Workload, tmp_path: Path
 ) -> None:
@@ -142,6 +144,7 @@ def test_a_server_that_is_no_jvm_is_profiled_by_perf(
     assert costs["method_cpu db.burn()"] > 0.8 * whole
 
 
+@pytest.mark.slow
 def test_a_host_where_perf_may_not_look_says_why(
     start: Start, workload: Workload, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

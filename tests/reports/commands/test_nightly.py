@@ -216,6 +216,7 @@ def test_a_suspicion_is_confirmed_in_turns_before_anyone_is_reported(lab: Lab) -
     assert not list(lab.paths.nights.glob("*.untold"))
 
 
+@pytest.mark.slow
 def test_what_became_worse_is_profiled_once(lab: Lab) -> None:
     lab.configure("remeasure_minutes: 60\nexplain_minutes: 60")
     assert lab.run().exit_code == 1
@@ -232,6 +233,7 @@ def test_what_became_worse_is_profiled_once(lab: Lab) -> None:
     assert read_profile_comparisons(lab.paths) == (found,)
 
 
+@pytest.mark.slow
 def test_a_night_profiles_each_release_once_more_and_reports_code_that_grew(lab: Lab) -> None:
     lab.configure("hint_minutes: 60")
     lab.by_night["1.0.2"] = 1000.0
@@ -252,6 +254,7 @@ def test_a_night_profiles_each_release_once_more_and_reports_code_that_grew(lab:
         assert (trial.purpose, trial.night) == (Purpose.PROFILE, night.id)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("asked", [True, False])
 def test_costs_of_servers_are_hints_where_a_suite_says_so(lab: Lab, *, asked: bool) -> None:
     lab.configure("hint_diagnostics: [server_cpu]" if asked else "")
@@ -271,6 +274,7 @@ def test_costs_of_servers_are_hints_where_a_suite_says_so(lab: Lab, *, asked: bo
     )
 
 
+@pytest.mark.slow
 def test_servers_that_cannot_be_profiled_are_tried_once_a_night(lab: Lab) -> None:
     lab.configure("hint_minutes: 60")
     lab.by_night["1.0.2"] = 1000.0
@@ -289,6 +293,7 @@ def test_profiles_for_hints_keep_to_their_minutes(lab: Lab) -> None:
     assert len([*lab.paths.trials.glob("*.profile")]) == 1
 
 
+@pytest.mark.slow
 def test_a_night_that_measures_otherwise_compares_both_methods_once(
     lab: Lab, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -457,6 +462,7 @@ def test_each_night_compares_its_releases_and_adds_to_what_is_known(lab: Lab) ->
     assert second.question_sha256 == first.question_sha256
 
 
+@pytest.mark.slow
 def test_with_time_for_it_the_trials_of_a_night_are_half_of_its_first_block(lab: Lab) -> None:
     lab.configure("compare_minutes: 6")
     # One more trial of each changes what is known, and decides nothing.
@@ -657,6 +663,7 @@ def test_a_release_that_appears_is_measured_first_and_compared_with_the_one_befo
     assert [one.version for one in read_nights(lab.paths)[-1].trials] == [old, new]
 
 
+@pytest.mark.slow
 @pytest.mark.keeps("unfetched-costs-its-own")
 def test_a_release_that_cannot_be_fetched_costs_its_own_trials_and_nothing_else(
     lab: Lab, monkeypatch: pytest.MonkeyPatch, tmp_path: Path

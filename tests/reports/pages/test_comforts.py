@@ -280,6 +280,7 @@ def test_without_script_nothing_is_promised_that_needs_it(browser: Browser, demo
     context.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [360, 1280])
 def test_a_button_that_copies_covers_no_command(browser: Browser, demo_site: Path, width: int) -> None:
     with watch(browser, width=width) as watched:
@@ -303,6 +304,7 @@ def test_a_button_that_copies_covers_no_command(browser: Browser, demo_site: Pat
                     assert block.locator("pre").evaluate("it => it.scrollWidth <= it.clientWidth")
 
 
+@pytest.mark.slow
 def test_the_chart_of_an_incident_is_that_of_its_series_or_a_still_picture(
     browser: Browser, demo_site: Path
 ) -> None:

@@ -236,6 +236,7 @@ def test_a_second_report_waits_also_while_the_stand_in_is_in_place(
     assert tried == [True, True]
 
 
+@pytest.mark.slow
 def test_a_site_on_a_bind_mount_of_the_same_file_system_is_written(tmp_path: Path) -> None:
     """Such a mount point shows in nothing but that no file can be moved or linked into it."""
     need(os.geteuid() == 0 and shutil.which("unshare"), "a bind mount needs root and unshare")

@@ -128,6 +128,7 @@ def test_each_point_is_drawn_in_the_colours_of_the_scheme(
         assert watched.complaints == []
 
 
+@pytest.mark.slow
 def test_a_drag_zooms_the_address_holds_it_and_z_shows_all_again(wide: Watched, site: Path) -> None:
     page = show(wide, site)
     redraw(page, lambda: drag(page, 0.25, 0.5))
