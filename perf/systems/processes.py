@@ -15,6 +15,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
 from perf.hosts.remote import (
+    LocalHost,
     make_directory,
     read_tail,
     remove_tree,
@@ -27,10 +28,18 @@ from perf.model.design import SystemConfig
 from perf.model.errors import ConfigError, NotReady, StepFailed
 from perf.model.results import Fact, Release
 from perf.releases import java
+from perf.releases.artifacts import SUMS
 from perf.systems.contract import GC_PAUSE_S, Cluster, Node, NodeFigure, Target
 
 MOST_SHIPPED_BYTES = 4 * 1024**2
 """Of a file of settings that a release ships."""
+MOST_RELEASES = 16
+"""Of a system, those that were used last, that a host keeps: more than a night measures, as a rule."""
+# A line of the sums is 64 digits, two spaces and a name. Links to files count, as they do there.
+_IS_WHOLE = f"""cd "$1" && sha256sum --quiet -c {SUMS} >/dev/null 2>&1 &&
+[ "$(find . -xtype f ! -path ./{SUMS} | sort)" = "$(sed 's|^.\\{{66\\}}|./|' {SUMS} | sort)" ]"""
+_USE = """touch "$1" && cd "$(dirname "$1")" &&
+ls -1t | tail -n +"$(($2 + 1))" | while IFS= read -r old; do rm -rf -- "./$old"; done"""
 
 
 class ServerProcess(ABC):
@@ -103,15 +112,53 @@ def require_port(node: Node, port: int) -> None:
         raise NotReady("start", node.name, why) from error
 
 
-def install_archive(
-    node: Node, cluster: Cluster, program: str, put: Callable[[str], str] | None = None
-) -> None:
-    """Copy the unpacked archive to the node's server/, or have `put` fill that, unless it was done.
+def put_release(node: Node, cluster: Cluster) -> str:
+    """Return the directory of the release on the node's host, which may be this machine's own copy.
 
-    `put` returns what it ran to do so: of a program that is not there then, that is to blame.
+    A host that is reached over the network keeps its copy, which is looked at file by file each time.
 
     Raises:
-        StepFailed: there is no such program then.
+        StepFailed: the copy is not what was sent.
+
+    """
+    artifact, base = cluster.artifact, Path(node.work_dir).parent
+    target = str(base / "releases" / f"{cluster.release.version}-{artifact.sha256[:12]}")
+    for directory in (artifact.location, target):
+        found = node.remote.run(["sha256sum", f"{directory}/{SUMS}"], check=False).stdout
+        is_same = found.split(" ", 1)[0] == artifact.sha256
+        # This machine's own copy was looked at file by file when the release was asked for.
+        if is_same and (isinstance(node.remote, LocalHost) or _is_whole(node, directory)):
+            if directory == target:
+                node.remote.run(["sh", "-c", _USE, "use", target, str(MOST_RELEASES)])
+            return directory
+    part = f"{target}.{node.name}"
+    remove_tree(node.remote, part)
+    make_directory(node.remote, part)
+    node.remote.put(Path(artifact.location), part)
+    if not _is_whole(node, part):
+        raise StepFailed("install", node.name, f"{part} is not what {artifact.location} holds")
+    remove_tree(node.remote, target)
+    node.remote.run(["mv", part, target])
+    node.remote.run(["sh", "-c", _USE, "use", target, str(MOST_RELEASES)])
+    return target
+
+
+def _is_whole(node: Node, directory: str) -> bool:
+    """Return whether a directory has just the files that its sums list: any program there is run."""
+    done = node.remote.run(["sh", "-c", _IS_WHOLE, "verify", directory], check=False)
+    return done.returncode == 0
+
+
+def install_archive(
+    node: Node, cluster: Cluster, program: str, install: Callable[[str, str], str] | None = None
+) -> None:
+    """Link the node's server/ to the release on its host, or have `install` fill it, unless it is so.
+
+    `install` is given the directory of the release and that of the server, and returns what it ran: of
+    a program that is not there then, that is to blame.
+
+    Raises:
+        StepFailed: there is no such program then, or no whole copy of the release.
 
     """
     marker, server = f"{node.work_dir}/artifact", f"{node.work_dir}/server"
@@ -120,11 +167,12 @@ def install_archive(
         return
     make_directory(node.remote, node.work_dir)
     remove_tree(node.remote, server)
-    if put is None:
-        node.remote.put(Path(artifact.location), server)
+    release = put_release(node, cluster)
+    if install is None:
+        node.remote.run(["ln", "-sfn", release, server])
         whose = f"{artifact.location} holds"
     else:
-        whose = f"{put(server)} installed"
+        whose = f"{install(release, server)} installed"
     if node.remote.run(["test", "-x", f"{server}/{program}"], check=False).returncode:
         raise StepFailed("install", node.name, f"{whose} no program {program}")
     write_text(node.remote, marker, f"{artifact.sha256}\n")

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from made_up_release import artifact_of
 from served import ADDRESS
 
 from perf.config.catalog import load_catalog
@@ -15,7 +16,7 @@ from perf.local.paths import DataPaths
 from perf.local.progress import Progress
 from perf.model.design import Deployment, SystemConfig
 from perf.model.facts import find_dataset
-from perf.model.results import Artifact, Purpose, Release, Source, Trial, TrialId, TrialStatus
+from perf.model.results import Artifact, Purpose, Release, Trial, TrialId, TrialStatus
 from perf.systems.mongodb.system import MongoDB
 from perf.trial import harness
 from perf.trial.harness import Order, run_trial
@@ -41,7 +42,7 @@ os.execv(command[0], [*command, *where])
 """
     )
     program.chmod(0o755)
-    return Artifact(source=Source.ARCHIVE, sha256="e" * 64, location=str(tmp_path / "release"))
+    return artifact_of(tmp_path / "release")
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ stand-in that listens nowhere takes the place of each server process.
 """
 
 import ast
-import hashlib
 import platform
 import sys
 import time
@@ -15,14 +14,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from made_up_release import artifact_of
 
 from perf.hosts.remote import RUN_TIMEOUT_S, Completed, LocalHost, SshHost
 from perf.load.spec import LoadSpec, dump_spec, read_spec
 from perf.model.design import ClosedLoop, SystemConfig, Testbed, Topology
 from perf.model.errors import NotReady, ReleaseError, StepFailed
 from perf.model.records import Operation, Sensor
-from perf.model.results import Artifact, Source
-from perf.releases.artifacts import SUMS
+from perf.model.results import Source
 from perf.systems import registry
 from perf.systems.contract import Cluster, Node, System
 from perf.workloads.stages import Stage
@@ -153,10 +152,6 @@ class Case:
             file.touch(mode=0o755)
             file.write_text(text)
         artifact.mkdir(exist_ok=True)
-        sums = "".join(
-            f"{hashlib.sha256(text.encode()).hexdigest()}  {name}\n" for name, text in contents.items()
-        )
-        (artifact / SUMS).write_text(sums)
         nodes = tuple(
             Node(
                 name=f"s{index + 1}",
@@ -169,11 +164,7 @@ class Case:
         )
         return Cluster(
             release=self.system.releases()[-1],
-            artifact=Artifact(
-                source=Source.PATH,
-                sha256=hashlib.sha256(sums.encode()).hexdigest(),
-                location=str(artifact),
-            ),
+            artifact=artifact_of(artifact, Source.PATH),
             nodes=nodes,
             topology=Topology(
                 name="test", description="test", servers=servers, replication_factor=servers

@@ -29,11 +29,10 @@ from perf.hosts.remote import (
     write_text,
 )
 from perf.model.access import Access
-from perf.model.errors import ConfigError, NotReady, StepFailed
+from perf.model.errors import ConfigError, NotReady
 from perf.model.results import Artifact, Fact, Release, Source
 from perf.model.sources import DEV
 from perf.releases import java
-from perf.releases.artifacts import SUMS
 from perf.releases.origin import Origin
 from perf.releases.versions import place_version
 from perf.systems.cassandra import defaults
@@ -57,6 +56,7 @@ from perf.systems.processes import (
     Product,
     defaults_facts,
     java_facts,
+    put_release,
     read_data,
     read_pauses,
     require_port,
@@ -67,8 +67,6 @@ STORAGE_PORT = 7000
 _ARCHIVE = "https://archive.apache.org/dist/cassandra"
 # One major version per line, so that a line is measured on one Java: 4.x does not support 17.
 _JAVA_MAJOR = {"4.0": 11, "4.1": 11, "5.0": 17, "6.0": 17}
-_VERIFY = f"""cd "$1" && sha256sum --quiet -c {SUMS} >/dev/null 2>&1 &&
-[ "$(find -L . -type f ! -path ./{SUMS} | wc -l)" -eq "$(wc -l <{SUMS})" ]"""
 _SYNC_PERIODS = {"commitlog_sync_period", "commitlog_sync_period_in_ms"}
 _BUSY_POOLS = ("CompactionExecutor", "MemtableFlushWriter", "MemtableReclaimMemory")
 
@@ -136,7 +134,7 @@ class Cassandra(CqlPlace, Product):
         """Link the node to a verified copy of the release and to a Java; bring what its host lacks."""
         make_directory(node.remote, node.work_dir)
         for name, target in (
-            ("release", _put_release(node, cluster)),
+            ("release", put_release(node, cluster)),
             ("java", _put_java(node, cluster)),
         ):
             node.remote.run(["ln", "-sfn", target, f"{node.work_dir}/{name}"])
@@ -376,33 +374,6 @@ def java_command(node: Node, cluster: Cluster) -> tuple[str, ...]:
 
 def _gc_log(node: Node) -> str:
     return f"{node.work_dir}/gc.log"  # as jvm.options says; a JVM runs in its node's directory
-
-
-def _put_release(node: Node, cluster: Cluster) -> str:
-    """Return the directory of the release on the node's host, which may be this machine's own copy."""
-    artifact, base = cluster.artifact, Path(node.work_dir).parent
-    target = str(base / "releases" / f"{cluster.release.version}-{artifact.sha256[:12]}")
-    for directory in (artifact.location, target):
-        found = node.remote.run(["sha256sum", f"{directory}/{SUMS}"], check=False).stdout
-        is_same = found.split(" ", 1)[0] == artifact.sha256
-        # This machine's own copy was looked at file by file when the release was asked for.
-        if is_same and (isinstance(node.remote, LocalHost) or _is_whole(node, directory)):
-            return directory
-    part = f"{target}.{node.name}"
-    remove_tree(node.remote, part)
-    make_directory(node.remote, part)
-    node.remote.put(Path(artifact.location), part)
-    if not _is_whole(node, part):
-        raise StepFailed("install", node.name, f"{part} is not what {artifact.location} holds")
-    remove_tree(node.remote, target)
-    node.remote.run(["mv", part, target])
-    return target
-
-
-def _is_whole(node: Node, directory: str) -> bool:
-    """Return whether a directory has just the files that its sums list: any jar there is run."""
-    done = node.remote.run(["sh", "-c", _VERIFY, "verify", directory], check=False)
-    return done.returncode == 0
 
 
 def _put_java(node: Node, cluster: Cluster) -> str:

@@ -141,7 +141,7 @@ class CrateDB(Product):
         return (Origin(source=Source.ARCHIVE, location=url, checksum=f"{url}.asc", signer=SIGNER),)
 
     def install(self, node: Node, cluster: Cluster) -> None:
-        """Copy the unpacked archive to the node, unless it is there."""
+        """Link the node to the unpacked archive, unless it is."""
         install_archive(node, cluster, "bin/crate")
 
     def configure(self, node: Node, cluster: Cluster) -> None:

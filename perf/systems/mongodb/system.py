@@ -156,7 +156,7 @@ class MongoDB(ServerProcess):
         return mongo_shards.place(topology, self._port)
 
     def install(self, node: Node, cluster: Cluster) -> None:
-        """Copy the unpacked build to the node, unless it is there."""
+        """Link the node to the unpacked build, unless it is."""
         install_archive(node, cluster, f"bin/{_program(node)}")
 
     def configure(self, node: Node, cluster: Cluster) -> None:

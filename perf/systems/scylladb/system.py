@@ -28,11 +28,7 @@ from typing import Any, ClassVar, TypeAlias
 from pydantic import JsonValue
 from ruamel.yaml import YAML
 
-from perf.hosts.remote import (
-    make_directory,
-    remove_tree,
-    write_text,
-)
+from perf.hosts.remote import make_directory, write_text
 from perf.model.access import Access
 from perf.model.errors import ConfigError, NotReady, ReleaseError, StepFailed
 from perf.model.results import Artifact, Fact, Release, Source
@@ -161,19 +157,15 @@ class ScyllaDB(CqlPlace, Product):
 
     def install(self, node: Node, cluster: Cluster) -> None:
         """Run the release's own install.sh below the node's directory, unless that was done."""
-        package = f"{node.work_dir}/package"
 
-        def put(server: str) -> str:
-            remove_tree(node.remote, package)
-            node.remote.put(Path(cluster.artifact.location), package)
-            script = self._find_installer(node, cluster, package)
+        def install(release: str, server: str) -> str:
+            script = self._find_installer(node, cluster, release)
             # Without root nothing lies outside of the prefix, and systemd has no part in it.
             options = ["--nonroot", "--without-systemd", "--prefix", server]
             node.remote.run(["bash", script, *options], timeout_s=300)
-            remove_tree(node.remote, package)
             return script
 
-        install_archive(node, cluster, "bin/scylla", put)
+        install_archive(node, cluster, "bin/scylla", install)
 
     def configure(self, node: Node, cluster: Cluster) -> None:
         """Write scylla.yaml: the release's own, with the config's settings and ours over it.
@@ -264,9 +256,9 @@ class ScyllaDB(CqlPlace, Product):
         )
 
     @staticmethod
-    def _find_installer(node: Node, cluster: Cluster, package: str) -> str:
+    def _find_installer(node: Node, cluster: Cluster, release: str) -> str:
         # In the archive all lies below scylla/; who unpacked it may have left that directory out.
-        for script in (f"{package}/scylla/install.sh", f"{package}/install.sh"):
+        for script in (f"{release}/scylla/install.sh", f"{release}/install.sh"):
             if node.remote.run(["test", "-f", script], check=False).returncode == 0:
                 return script
         why = f"{cluster.artifact.location} is no relocatable archive: it holds no install.sh"

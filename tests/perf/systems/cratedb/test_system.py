@@ -15,12 +15,13 @@ from typing import Any
 
 import pytest
 from crate_peer import CratePeer, Fault
+from made_up_release import artifact_of
 from ruamel.yaml import YAML
 
 from perf.hosts.remote import LocalHost
 from perf.model.design import SystemConfig, Testbed, Topology
 from perf.model.errors import ConfigError, NotReady, ReleaseError, StepFailed
-from perf.model.results import Artifact, Release, Source
+from perf.model.results import Release
 from perf.systems.contract import GC_PAUSE_S, UNWRITTEN_BYTES, Cluster, Node
 from perf.systems.cratedb.system import SIGNER, CrateDB, environment
 
@@ -93,7 +94,7 @@ def make_cluster(tmp_path: Path, make_testbed: Callable[..., Testbed]) -> MakeCl
         )
         return Cluster(
             release=SYSTEM.releases()[-1],
-            artifact=Artifact(source=Source.ARCHIVE, sha256="ab" * 32, location=str(build)),
+            artifact=artifact_of(build),
             nodes=nodes,
             topology=Topology(
                 name="test", description="test", servers=servers, replication_factor=servers
@@ -150,7 +151,7 @@ def test_no_archive_for_this_machine_says_what_to_do(monkeypatch: pytest.MonkeyP
 def test_artifact_without_a_server_is_refused(make_cluster: MakeCluster, tmp_path: Path) -> None:
     cluster = make_cluster()
     (tmp_path / "empty").mkdir()
-    artifact = replace(cluster.artifact, location=str(tmp_path / "empty"))
+    artifact = artifact_of(tmp_path / "empty")
     with pytest.raises(StepFailed, match="empty holds no program bin/crate"):
         SYSTEM.install(cluster.nodes[0], replace(cluster, artifact=artifact))
 

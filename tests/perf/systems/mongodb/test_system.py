@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from made_up_release import artifact_of
 from ruamel.yaml import YAML
 
 from perf.hosts.remote import LocalHost
 from perf.model.design import SystemConfig, Testbed, Topology
 from perf.model.errors import ConfigError, ReleaseError, StepFailed
-from perf.model.results import Artifact, Release, Source
+from perf.model.results import Release, Source
 from perf.releases.artifacts import fetch
 from perf.systems.contract import Cluster, Node
 from perf.systems.mongodb.system import MongoDB
@@ -51,10 +52,9 @@ def make_cluster(tmp_path: Path, make_testbed: Callable[..., Testbed]) -> Callab
             )
             for index, name in enumerate(names)
         )
-        build = str(_build(tmp_path))
         return Cluster(
             release=SYSTEM.releases()[-1],
-            artifact=Artifact(source=Source.ARCHIVE, sha256="ab" * 32, location=build),
+            artifact=artifact_of(_build(tmp_path)),
             nodes=nodes,
             topology=Topology(
                 name="test", description="test", servers=servers, replication_factor=servers
@@ -165,7 +165,7 @@ def test_another_artifact_replaces_the_installed_one(
     local = tmp_path / "local/bin"
     local.mkdir(parents=True)
     (local / "mongod").touch(mode=0o755)
-    artifact = Artifact(source=Source.PATH, sha256="cd" * 32, location=str(local.parent))
+    artifact = artifact_of(local.parent, Source.PATH)
     assert Path(node.work_dir, "server/bin/mongod").read_text() == PROGRAM
     SYSTEM.install(node, replace(cluster, artifact=artifact))
     assert not Path(node.work_dir, "server/bin/mongod").read_text()
@@ -178,7 +178,7 @@ def test_artifact_without_a_server_is_refused(
     (node,) = cluster.nodes
     Path(node.work_dir).mkdir()
     (tmp_path / "empty").mkdir()
-    artifact = replace(cluster.artifact, location=str(tmp_path / "empty"))
+    artifact = artifact_of(tmp_path / "empty")
     with pytest.raises(StepFailed, match=r"empty holds no program bin/mongod"):
         SYSTEM.install(node, replace(cluster, artifact=artifact))
 

@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from made_up_release import artifact_of
 from ruamel.yaml import YAML
 
 from perf.hosts.remote import LocalHost
 from perf.model.design import SystemConfig, Testbed, Topology
 from perf.model.errors import ConfigError, NotReady, ReleaseError, StepFailed
-from perf.model.results import Artifact, Source
 from perf.releases.artifacts import find_release
 from perf.systems.contract import COMPACTION_PENDING_TASKS, Cluster, Node
 from perf.systems.cql import client as cql
@@ -70,7 +70,7 @@ def make_cluster(tmp_path: Path, make_testbed: Callable[..., Testbed]) -> Callab
             Path(node.work_dir).mkdir()
         return Cluster(
             release=find_release(SYSTEM, "2025.4.2"),
-            artifact=Artifact(source=Source.ARCHIVE, sha256="ab" * 32, location=str(package.parent)),
+            artifact=artifact_of(package.parent),
             nodes=nodes,
             topology=Topology(name="test", description="test", servers=servers),
             testbed=make_testbed(),
@@ -129,7 +129,7 @@ def test_a_copy_without_an_installer_is_refused(
 ) -> None:
     cluster = make_cluster()
     (tmp_path / "empty").mkdir()
-    artifact = replace(cluster.artifact, location=str(tmp_path / "empty"))
+    artifact = artifact_of(tmp_path / "empty")
     with pytest.raises(StepFailed, match=r"empty is no relocatable archive.*no install\.sh"):
         SYSTEM.install(cluster.nodes[0], replace(cluster, artifact=artifact))
 
