@@ -321,6 +321,8 @@ def test_a_killed_node_is_reported_comes_back_stops_cleanly_and_leaves_nothing(
     SYSTEM.start(node, cluster)
     poll(lambda: SYSTEM.check(cluster), limit_s=180)
     with SYSTEM.sessions.sensor(target) as session:
+        session.create_schema(RECORDS)  # which a kill may take, since changes of it are not flushed
+        session.write([reading(3)])
         assert reading(3) in session.read_latest("device-3", 500)
     stop(node, force=False)
     SYSTEM.wipe(node)
