@@ -137,29 +137,6 @@ def test_a_host_is_searched_for_a_java_once(
     }
 
 
-def test_brings_a_verified_copy_to_a_host_without_one(
-    make_cluster: Callable[..., Cluster], tmp_path: Path
-) -> None:
-    cluster = make_cluster(Elsewhere())
-    (node,) = cluster.nodes
-    release = tmp_path / "run" / "releases" / f"5.0.9-{SUM_OF_SUMS[:12]}"
-    for _ in range(2):
-        SYSTEM.install(node, cluster)
-        assert Path(node.work_dir, "release").readlink() == release
-        assert (release / "lib" / "a.jar").read_bytes() == b"a"
-    assert list(release.parent.iterdir()) == [release]
-
-
-def test_refuses_a_copy_that_arrived_damaged(
-    make_cluster: Callable[..., Cluster], tmp_path: Path
-) -> None:
-    cluster = make_cluster(Elsewhere())
-    Path(cluster.artifact.location, "lib", "a.jar").write_bytes(b"b")
-    with pytest.raises(StepFailed, match="is not what"):
-        SYSTEM.install(cluster.nodes[0], cluster)
-    assert not (tmp_path / "run" / "releases" / f"5.0.9-{SUM_OF_SUMS[:12]}").exists()
-
-
 def test_a_dead_node_is_reported_at_once_with_the_end_of_its_log(
     make_cluster: Callable[..., Cluster],
 ) -> None:
