@@ -5,6 +5,7 @@
 //! since the answer may still arrive; nothing else is ever sent on it. The server is told the same limit as
 //! `maxTimeMS`, less the time of a round trip, and gives up by itself.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -16,7 +17,8 @@ use mongodb::bson::{
 };
 use mongodb::error::{Error, ErrorKind};
 use mongodb::options::{
-    AuthMechanism, ClientOptions, Credential, ServerAddress, ServerMonitoringMode,
+    AuthMechanism, ClientOptions, Credential, SelectionCriteria, ServerAddress,
+    ServerMonitoringMode,
 };
 use mongodb::{Client, Database};
 
@@ -41,7 +43,7 @@ pub struct Commands {
 }
 
 impl Commands {
-    /// Connects; done when the server, or the primary, has answered.
+    /// Connects; done when the server, or the primary, or each router has answered.
     ///
     /// # Errors
     /// Says which server did not answer, or why it refused the client.
@@ -54,6 +56,16 @@ impl Commands {
         let admin = client.database("admin");
         let ping = async || admin.run_command(doc! {"ping": 1}).await;
         ping().await.map_err(|error| explain(target, &error))?;
+        if target.routers {
+            // Else one that is found late would have a smaller share of the load.
+            for address in addresses(target) {
+                let this =
+                    SelectionCriteria::Predicate(Arc::new(move |one| one.address() == &address));
+                let ping = admin.run_command(doc! {"ping": 1});
+                let answered = ping.selection_criteria(this).await;
+                answered.map_err(|error| explain(target, &error))?;
+            }
+        }
         let begin = Instant::now();
         ping().await.map_err(|error| explain(target, &error))?;
         let (write_concern, read_concern) = concerns(target);
@@ -253,16 +265,16 @@ fn list(documents: &[RawDocumentBuf]) -> RawArrayBuf {
     documents.iter().collect()
 }
 
+fn addresses(target: &Target) -> impl Iterator<Item = ServerAddress> {
+    target.addresses.iter().map(|host| ServerAddress::Tcp {
+        host: host.clone(),
+        port: Some(target.port),
+    })
+}
+
 fn options(target: &Target, timeout: Duration) -> Result<(ClientOptions, Option<Trust>), String> {
     let mut options = ClientOptions::default();
-    options.hosts = target
-        .addresses
-        .iter()
-        .map(|host| ServerAddress::Tcp {
-            host: host.clone(),
-            port: Some(target.port),
-        })
-        .collect();
+    options.hosts = addresses(target).collect();
     // One address is spoken to as it is, whatever its role; several are the members of the set, or
     // routers, which take turns. The pool has no limit of its own: how much is in flight is the engine's
     // decision.
