@@ -64,7 +64,7 @@ def came_back(change: ChangePoint, entries: Iterable[TriageEntry]) -> TriageEntr
     Of several fixes it is the last before the change. Asked of a change that no entry covers.
     """
     fixes = [
-        (entry.fixed_in, entry)
+        entry
         for entry in entries
         if entry.fixed_in and sign(change) == entry.sign and fits(change.series.key, entry)
     ]
@@ -72,7 +72,8 @@ def came_back(change: ChangePoint, entries: Iterable[TriageEntry]) -> TriageEntr
         return None
     ranks = _ranks(change.series)
     here = ranks[change.first_after.release.version]
-    before = [(rank, entry) for fix, entry in fixes if (rank := ranks.get(fix, here + 1)) <= here]
+    known = [(ranks[entry.fixed_in], entry) for entry in fixes if entry.fixed_in in ranks]
+    before = [(rank, entry) for rank, entry in known if rank <= here]
     return max(before, key=lambda one: one[0])[1] if before else None
 
 

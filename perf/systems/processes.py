@@ -26,7 +26,7 @@ from perf.hosts.remote import (
 from perf.local.plain_files import read_plain
 from perf.model.design import SystemConfig
 from perf.model.errors import ConfigError, NotReady, StepFailed
-from perf.model.results import Fact, Release
+from perf.model.results import Artifact, Fact, Release
 from perf.releases import java
 from perf.releases.artifacts import SUMS
 from perf.systems.contract import GC_PAUSE_S, Cluster, Node, NodeFigure, Target
@@ -122,25 +122,28 @@ def put_release(node: Node, cluster: Cluster) -> str:
 
     """
     artifact, base = cluster.artifact, Path(node.work_dir).parent
+    if _holds(node, artifact.location, artifact):
+        return artifact.location
     target = str(base / "releases" / f"{cluster.release.version}-{artifact.sha256[:12]}")
-    for directory in (artifact.location, target):
-        found = node.remote.run(["sha256sum", f"{directory}/{SUMS}"], check=False).stdout
-        is_same = found.split(" ", 1)[0] == artifact.sha256
-        # This machine's own copy was looked at file by file when the release was asked for.
-        if is_same and (isinstance(node.remote, LocalHost) or _is_whole(node, directory)):
-            if directory == target:
-                node.remote.run(["sh", "-c", _USE, "use", target, str(MOST_RELEASES)])
-            return directory
-    part = f"{target}.{node.name}"
-    remove_tree(node.remote, part)
-    make_directory(node.remote, part)
-    node.remote.put(Path(artifact.location), part)
-    if not _is_whole(node, part):
-        raise StepFailed("install", node.name, f"{part} is not what {artifact.location} holds")
-    remove_tree(node.remote, target)
-    node.remote.run(["mv", part, target])
+    if not _holds(node, target, artifact):
+        part = f"{target}.{node.name}"
+        remove_tree(node.remote, part)
+        make_directory(node.remote, part)
+        node.remote.put(Path(artifact.location), part)
+        if not _is_whole(node, part):
+            raise StepFailed("install", node.name, f"{part} is not what {artifact.location} holds")
+        remove_tree(node.remote, target)
+        node.remote.run(["mv", part, target])
     node.remote.run(["sh", "-c", _USE, "use", target, str(MOST_RELEASES)])
     return target
+
+
+def _holds(node: Node, directory: str, artifact: Artifact) -> bool:
+    """Return whether a directory of the node's host has an artifact."""
+    found = node.remote.run(["sha256sum", f"{directory}/{SUMS}"], check=False).stdout
+    is_same = found.split(" ", 1)[0] == artifact.sha256
+    # This machine's own copy was looked at file by file when the release was asked for.
+    return is_same and (isinstance(node.remote, LocalHost) or _is_whole(node, directory))
 
 
 def _is_whole(node: Node, directory: str) -> bool:

@@ -2,19 +2,17 @@
 
 import os
 import random
-import shlex
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from budget import tries
 
 from perf.hosts.leftovers import end_leftovers
-from perf.hosts.remote import MARK, RUN_TIMEOUT_S, Completed, LocalHost, SshHost
+from perf.hosts.remote import MARK, LocalHost
 from perf.local.progress import Progress
 
 # Starts processes below a base directory, each in a child of its own, and says its pid.
@@ -22,7 +20,7 @@ STARTS = """
 import os, signal, sys, time
 sys.path[:0] = sys.argv[3:]
 from perf.hosts.remote import LocalHost
-from test_leftovers import HereOverSsh
+from here_over_ssh import HereOverSsh
 signal.signal(signal.SIGCHLD, signal.SIG_IGN)
 host, base = (LocalHost() if sys.argv[1] == "here" else HereOverSsh("far", "nowhere")), sys.argv[2]
 for _ in sys.stdin:
@@ -33,22 +31,6 @@ for _ in sys.stdin:
         time.sleep(300)
     print(pid, flush=True)
 """
-
-
-class HereOverSsh(SshHost):
-    """Does what a host is asked over SSH on this machine: what it starts goes on without its parent."""
-
-    def run(
-        self,
-        argv: Sequence[str],
-        *,
-        timeout_s: float = RUN_TIMEOUT_S,
-        stdin: str | None = None,
-        check: bool = True,
-    ) -> Completed:
-        return LocalHost.run(
-            LocalHost(), ["sh", "-c", shlex.join(argv)], timeout_s=timeout_s, stdin=stdin, check=check
-        )
 
 
 def find_marked(base: Path) -> list[int]:
@@ -71,7 +53,7 @@ def test_a_start_that_is_killed_at_any_moment_leaves_no_orphan(
     base = tmp_path / "system"
     (base / "node").mkdir(parents=True)
     draw = random.Random(25)  # noqa: S311  moments, no secret
-    paths = [str(Path(__file__).parents[3]), str(Path(__file__).parent), *sys.path]
+    paths = [str(Path(__file__).parents[3]), *sys.path]
     command = [sys.executable, "-c", STARTS, where, str(base), *paths]
     found = early = 0
     pid_file = base / "node" / "server.pid"
