@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from perf.history.rows import HistoryRow
+from perf.history.observed import ObservedTrial
 from perf.local.standing import describe_code
 from perf.model.columns import Columns, Observations, Occasions
 from perf.model.results import SeriesKey
@@ -37,9 +37,9 @@ class KeptObservations:
 
 
 def read(
-    path: Path | None, origin: str, trials: Sequence[HistoryRow], occasions: Occasions
+    path: Path | None, origin: str, trials: Sequence[ObservedTrial], occasions: Occasions
 ) -> KeptObservations:
-    """Return what `path` has of these trials, which are the rows of `observed.OBSERVED`.
+    """Return what `path` has of these trials, in the order of `observed.OBSERVED`.
 
     `origin` tells the history from all others.
     """
@@ -48,7 +48,7 @@ def read(
         return nothing
     with suppress(*_BROKEN), path.open("rb") as opened, np.load(opened, allow_pickle=False) as file:
         names = _text(file["trials"]).split("\n")
-        place = {row["trial_id"]: number for number, row in enumerate(trials)}
+        place = {one.trial: number for number, one in enumerate(trials)}
         places = np.array([place[name] for name in names], dtype=np.uint32)
         about = _describe(origin, [trials[number] for number in places])
         if _text(file["about"]) == about:
@@ -58,12 +58,12 @@ def read(
     return nothing
 
 
-def write(path: Path, origin: str, trials: Sequence[HistoryRow], observations: Observations) -> None:
+def write(path: Path, origin: str, trials: Sequence[ObservedTrial], observations: Observations) -> None:
     """Keep all that is known of these trials, if the data directory lets us: else all is read again."""
     series = observations.series
     columns: Mapping[str, Callable[[], NDArray[Any]]] = {
         "about": lambda: _bytes(_describe(origin, trials)),
-        "trials": lambda: _bytes("\n".join(row["trial_id"] for row in trials)),
+        "trials": lambda: _bytes("\n".join(one.trial for one in trials)),
         "keys": lambda: _bytes(json.dumps([asdict(one.key) for one in series])),
         "counts": lambda: np.array([len(one) for one in series], dtype=np.uint32),
         "places": lambda: _join("I", (one.columns.places for one in series)),
@@ -121,11 +121,10 @@ def _cut(kind: str, column: NDArray[Any], bounds: Sequence[tuple[int, int]]) -> 
     return [array(kind, column[start:end].tobytes()) for start, end in bounds]
 
 
-def _describe(origin: str, trials: Sequence[HistoryRow]) -> str:
+def _describe(origin: str, trials: Sequence[ObservedTrial]) -> str:
     """Digest which history it is, what reads it, and which bundles these trials are of."""
     content = hashlib.sha256(f"{origin}\0{describe_code('perf')}\n".encode())
-    for row in trials:
-        content.update(f"{row['trial_id']}\0{row['bundle_sha256']}\n".encode())
+    content.update("".join(f"{one.trial}\0{one.bundle_sha256}\n" for one in trials).encode())
     return content.hexdigest()
 
 

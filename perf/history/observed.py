@@ -6,9 +6,10 @@ Both are values of `perf.model.results`, so that judging needs neither the histo
 from array import array
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from functools import cache
 from itertools import pairwise
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,13 +28,13 @@ _OF_TRIAL = ("system", "line", "topology", "testbed_class", "config", "workload"
 _OF_SAMPLE = tuple(name for name in _KEY if name not in _OF_TRIAL)
 _OF_RELEASE = tuple(Release.__dataclass_fields__)
 _IN_ORDER = "ordinal, started_at, trial_id"
-OBSERVED = f"""
-    SELECT trial_id, system, line, topology, testbed_class, config,
-           workload || '@' || workload_sha256 AS workload, engine, version, ordinal, released_at,
-           started_at, status, night, purpose, bundle_sha256
-    FROM trials WHERE purpose IN (SELECT unnest(?::VARCHAR[])) ORDER BY {_IN_ORDER}
-"""  # noqa: S608  our own names
-"""Takes a list of purposes."""
+OBSERVED = (
+    ("trial_id", "started_at", "night", "bundle_sha256"),
+    (*_OF_TRIAL, "workload_sha256", "version", "ordinal", "released_at", "status", "purpose"),
+    f"WHERE purpose IN (SELECT unnest(?::VARCHAR[])) ORDER BY {_IN_ORDER}",
+)
+"""Of the trials that were observed: their own columns, those that many have in common, and which they
+are. Takes a list of purposes."""
 _KIND = f"hash({', '.join(_OF_SAMPLE)})"
 _ASKED = f"""
     WITH observed AS (
@@ -53,7 +54,7 @@ VALUES = f"""
            iteration IS NULL AS is_whole, value
     FROM samples JOIN observed USING (trial_id) JOIN asked USING (trial)
 """  # noqa: S608  our own names
-"""Both take a list of purposes, and trials (as JSON): their places in the rows of `OBSERVED`. Columns
+"""Both take a list of purposes, and trials (as JSON): their places among those of `OBSERVED`. Columns
 of numbers are read in seconds, where a row for each of millions of values takes minutes.
 """
 _NO_ITERATIONS = (np.empty(0, dtype=int), np.empty(0))
@@ -77,40 +78,51 @@ _CIRCUMSTANCES = """
     UNION ALL SELECT trial_id, 'knickpoint', harness_version FROM trials WHERE harness_version <> ''
 """
 """Takes a list of facts to leave out. The workload's hash names the series: there it never differs."""
-_CODED = f"""
-    WITH known AS ({_CIRCUMSTANCES}),
-    codes AS (
-        SELECT row_number() OVER (ORDER BY name, value) - 1 AS code, name, value
-        FROM (SELECT DISTINCT name, value FROM known)
-    )
-"""  # noqa: S608  our own names
-CODES = f"{_CODED} SELECT name, value FROM codes ORDER BY code"  # noqa: S608  our own names
+_CODED = f"WITH coded AS (SELECT *, hash(name, value) AS code FROM ({_CIRCUMSTANCES}))"  # noqa: S608  our own names
+CODES = f"{_CODED} SELECT DISTINCT code, name, value FROM coded"  # noqa: S608  our own names
 CODED = f"""
     {_CODED}, of_trials AS (
-        SELECT trial_id, list(code ORDER BY code) AS codes
-        FROM known JOIN codes USING (name, value) GROUP BY trial_id
+        SELECT trial_id, list(code ORDER BY code) AS codes FROM coded GROUP BY trial_id
     )
     SELECT codes, list(trial_id ORDER BY trial_id) FROM of_trials GROUP BY codes ORDER BY codes
 """  # noqa: S608  our own names
 """Both take a list of facts to leave out. Most trials share their environment with others."""
 
 
+class ObservedTrial(NamedTuple):
+    """A trial that was observed: its own columns, and the number of those that it shares with many."""
+
+    trial: str
+    started_at: datetime | str
+    night: str
+    bundle_sha256: str
+    kind: int
+
+
+def group_by_work(
+    common: Mapping[int, HistoryRow], trials: Sequence[ObservedTrial], asked: Iterable[int]
+) -> Mapping[tuple[str, ...], list[int]]:
+    """Return the places of the `asked` trials by what the keys of their series have in common."""
+    works = defaultdict[tuple[str, ...], list[int]](list)
+    for place in asked:
+        row = common[trials[place].kind]
+        work = {**row, "workload": f"{row['workload']}@{row['workload_sha256']}"}
+        works[tuple(work[name] for name in _OF_TRIAL)].append(place)
+    return works
+
+
 def observations(
-    trials: Sequence[HistoryRow],
+    works: Mapping[tuple[str, ...], list[int]],
     occasions: Occasions,
-    asked: Iterable[int],
     kinds: Sequence[HistoryRow],
     read: Callable[[Sequence[int]], Mapping[str, NDArray[Any]]],
 ) -> Iterator[ObservedSeries]:
-    """Yield the observations of the `asked` ones of the rows of `OBSERVED`, by series.
+    """Yield the observations of the trials of `group_by_work`, by series.
 
     `kinds` answers `KINDS` about them, `read` answers `VALUES` about some. Keys, releases and times
     that many have in common are one object in memory.
     """
-    works = defaultdict[tuple[str, ...], list[int]](list)
-    for place in asked:
-        works[tuple(trials[place][part] for part in _OF_TRIAL)].append(place)
-    work_of = np.zeros(len(trials), dtype=np.int64)
+    work_of = np.zeros(len(occasions), dtype=np.int64)
     for number, of_work in enumerate(works.values()):
         work_of[of_work] = number
     keys, hashes = tuple(works), np.array([row["kind"] for row in kinds], dtype=np.uint64)
@@ -195,32 +207,44 @@ def _columns(
     )
 
 
-def occasions_of(trials: Sequence[HistoryRow]) -> Occasions:
-    """Return the occasions of the rows of `OBSERVED`."""
-    release_of, status_of, purpose_of = cache(Release), cache(TrialStatus), cache(Purpose)
+def occasions_of(common: Mapping[int, HistoryRow], trials: Iterable[ObservedTrial]) -> Occasions:
+    """Return the occasions of trials; `common` are the rows that these have in common, by number."""
+    release_of = cache(Release)
+    kinds = {
+        number: (
+            release_of(**{field: row[field] for field in _OF_RELEASE}),
+            TrialStatus(row["status"]),
+            Purpose(row["purpose"]),
+        )
+        for number, row in common.items()
+    }
     return Occasions(
         Occasion(
-            trial=TrialId(row["trial_id"]),
-            release=release_of(**{field: row[field] for field in _OF_RELEASE}),
-            started_at=as_utc(row["started_at"]),
-            status=status_of(row["status"]),
-            night=row["night"],
-            purpose=purpose_of(row["purpose"]),
+            trial=TrialId(one.trial),
+            release=kinds[one.kind][0],
+            started_at=as_utc(one.started_at),
+            status=kinds[one.kind][1],
+            night=one.night,
+            purpose=kinds[one.kind][2],
         )
-        for row in trials
+        for one in trials
     )
 
 
 def environments(
-    codes: Iterable[tuple[str, str]], coded: Iterable[tuple[Sequence[int], Sequence[str]]]
+    codes: Iterable[tuple[int, str, str]], coded: Iterable[tuple[Sequence[int], Sequence[str]]]
 ) -> dict[TrialId, Mapping[str, str]]:
     """Return the environment of each trial, by name, of the rows of `CODES` and `CODED`.
 
-    Those that trials have in common are one object in memory.
+    Those that trials have in common are one object in memory. Raises ValueError where different ones
+    have the same hash.
     """
-    pairs = tuple(codes)
+    rows = tuple(codes)
+    pairs = {code: (name, value) for code, name, value in rows}
+    if len(pairs) < len(rows):
+        raise ValueError("two facts have the same hash")
     found: dict[TrialId, Mapping[str, str]] = {}
     for numbers, trials in coded:
-        known = dict(pairs[number] for number in numbers)
+        known = dict(sorted(pairs[number] for number in numbers))
         found.update((TrialId(trial), known) for trial in trials)
     return found

@@ -29,12 +29,16 @@ _NAMED = ("topology", "testbed", "workload", "config")
 _OF_HEAD = ("night", "purpose", "experiment", "testbed_class", "engine", "seed", "status")
 _PLAIN = (*_OF_HEAD, "log_tail", "harness_version")
 _RELEASE = ("system", "version", "line", "ordinal", "released_at")
-_COMMON = (
-    *(name for name in _OF_HEAD if name != "night"),
-    *(*_RELEASE, "artifact_source", "artifact_sha256"),
-    *(column for name in _NAMED for column in (name, f"{name}_sha256")),
+HEADS = (
+    _HEAD_OWN := ("trial_id", "night", "started_at", "finished_at"),
+    (
+        *(name for name in _OF_HEAD if name != "night"),
+        *(*_RELEASE, "artifact_source", "artifact_sha256"),
+        *(column for name in _NAMED for column in (name, f"{name}_sha256")),
+    ),
+    "ORDER BY started_at, trial_id",
 )
-"""The columns of a head that are the same for many trials."""
+"""Of all heads: their own columns, those that are the same for many trials, and their order."""
 _OWN = {"id", "night", "started_at", "finished_at", "reasons"}
 _ALIKE = tuple(field.name for field in fields(TrialHead) if field.name not in _OWN)
 """What is made of them."""
@@ -137,26 +141,33 @@ def trial_of_rows(row: HistoryRow, parts: Mapping[str, Sequence[object]]) -> Tri
 
 
 def heads_of_rows(
-    rows: Iterable[HistoryRow], reasons: Mapping[str, Sequence[HistoryRow]]
+    common: Mapping[int, HistoryRow],
+    rows: Iterable[tuple[Any, ...]],
+    reasons: Mapping[str, Sequence[HistoryRow]],
 ) -> Iterator[TrialHead]:
-    """Yield the heads of rows of `trials`; what they have in common is validated once, and one object.
+    """Yield the heads of trials, as `Tables.trials` answers `HEADS`.
+
+    What they have in common is validated once, and one object.
 
     Raises:
         pydantic.ValidationError: the rows were not written by this schema.
 
     """
-    alike: dict[tuple[object, ...], dict[str, Any]] = {}
-    for row in rows:
-        name, night = row["trial_id"], row["night"]
-        common = tuple([row[column] for column in _COMMON])
-        known = alike.get(common)
-        if known is None or reasons.get(name) or not (type(name) is type(night) is str):
+    alike: dict[int, dict[str, Any]] = {}
+    for *own, number in rows:
+        name, night, began, ended = own
+        known = alike.get(number)
+        if known is None or name in reasons or not (type(name) is type(night) is str):
+            row = {**common[number], **dict(zip(_HEAD_OWN, own, strict=True))}
             head = head_of_row(row, reasons.get(name, ()))
-            alike.setdefault(common, {one: getattr(head, one) for one in _ALIKE})
+            alike.setdefault(number, {one: getattr(head, one) for one in _ALIKE})
         else:
-            began, ended = as_utc(row["started_at"]), as_utc(row["finished_at"])
             head = TrialHead(
-                id=TrialId(name), night=night, started_at=began, finished_at=ended, **known
+                id=TrialId(name),
+                night=night,
+                started_at=as_utc(began),
+                finished_at=as_utc(ended),
+                **known,
             )
         yield head
 

@@ -23,8 +23,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from perf.history import bundle, distributions, kept_observations, observed
+from perf.history.observed import ObservedTrial
 from perf.history.place import has_history, read_place
 from perf.history.rows import (
+    HEADS,
     PARTS,
     HistoryRow,
     as_utc,
@@ -230,14 +232,16 @@ class History:
 
         with self.snapshot():  # what comes later names places in the rows that come first
             try:
-                trials = self._tables.rows(observed.OBSERVED, [chosen])
-                occasions = observed.occasions_of(trials)
+                common, rows = self._tables.trials(*observed.OBSERVED, [chosen])
+                trials = [*map(ObservedTrial._make, rows)]
+                occasions = observed.occasions_of(common, trials)
                 known = kept_observations.read(kept, self._storage.origin, trials, occasions)
                 asked = [*map(int, np.flatnonzero(~known.is_known))]
                 if not asked:
                     return observed.join(known.series, ())
                 kinds = self._tables.rows(observed.KINDS, [chosen, json.dumps(asked)])
-                new = observed.observations(trials, occasions, asked, kinds, read)
+                works = observed.group_by_work(common, trials, asked)
+                new = observed.observations(works, occasions, kinds, read)
                 found = observed.join(known.series, new)
             except ValueError as error:
                 raise self._storage.damage(error) from error
@@ -248,7 +252,7 @@ class History:
     def environments(self) -> dict[TrialId, Mapping[str, str]]:
         """Return what was true of each trial beside its release, by trial and name; all purposes."""
         left_out = [list(observed.ALWAYS_NEW)]
-        with self.snapshot():  # both number the same names
+        with self.snapshot():  # both are of the same names
             codes = tuple(self._tables.stream(observed.CODES, left_out))
             return observed.environments(codes, self._tables.stream(observed.CODED, left_out))
 
@@ -286,20 +290,17 @@ class History:
         with self.snapshot():
             for row in self._tables.rows("SELECT * FROM reasons ORDER BY trial_id, position"):
                 reasons[row["trial_id"]].append({"kind": row["kind"], "text": row["text"]})
-            rows = self._tables.each_row(
-                "SELECT * EXCLUDE (log_tail) FROM trials ORDER BY started_at, trial_id"
-            )
             try:
-                return tuple(heads_of_rows(rows, reasons))
+                return tuple(heads_of_rows(*self._tables.trials(*HEADS), reasons))
             except ValueError as error:
                 raise self._storage.damage(error) from error
 
     def bundle_digests(self) -> dict[TrialId, str]:
         """Return the SHA-256 of each trial's bundle, the latest first: equal digest, equal trial."""
-        rows = self._tables.rows(
+        rows = self._tables.stream(
             "SELECT trial_id, bundle_sha256 FROM trials ORDER BY started_at DESC, trial_id DESC"
         )
-        return {TrialId(row["trial_id"]): row["bundle_sha256"] for row in rows}
+        return {TrialId(trial): sha256 for trial, sha256 in rows}
 
     def started_at(self, trial: TrialId) -> datetime:
         """Return when a trial began that is in the history."""

@@ -1,13 +1,14 @@
 """Heads from rows: those of the whole trials, with one object for what trials have in common."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
 from datetime import UTC, timedelta
+from typing import Any
 
 import pytest
 from pydantic import ValidationError
 
-from perf.history.rows import HistoryRow, heads_of_rows, rows_of_trial
+from perf.history.rows import HEADS, HistoryRow, heads_of_rows, rows_of_trial
 from perf.model.results import Reason, Trial, TrialHead, TrialId, TrialStatus
 
 REASONS = (Reason(kind="stopped", text="it stopped"),)
@@ -16,6 +17,16 @@ REASONS = (Reason(kind="stopped", text="it stopped"),)
 def row_of(trial: Trial) -> HistoryRow:
     rows = dict(rows_of_trial(trial, (), "0" * 64))
     return rows["trials"][0]
+
+
+def split(rows: Sequence[HistoryRow]) -> tuple[dict[int, HistoryRow], list[tuple[Any, ...]]]:
+    """Split rows as `Tables.trials` does: what they have in common, by number, and their own."""
+    own, common, _ = HEADS
+    numbers = {repr([row[column] for column in common]): number for number, row in enumerate(rows)}
+    return dict(enumerate(rows)), [
+        (*(row[column] for column in own), numbers[repr([row[column] for column in common])])
+        for row in rows
+    ]
 
 
 def head_of(trial: Trial) -> TrialHead:
@@ -38,7 +49,7 @@ def test_heads_are_those_of_the_trials_and_share_what_they_have_in_common(
     again = replace(failed, id=TrialId("again"), reasons=())
     trials = (first, later, other, failed, again)
     found = {"failed": [{"kind": "stopped", "text": "it stopped"}]}
-    heads = tuple(heads_of_rows(map(row_of, trials), found))
+    heads = tuple(heads_of_rows(*split([*map(row_of, trials)]), found))
     assert heads == tuple(map(head_of, trials))
     assert heads[0].started_at.tzinfo is UTC
     assert heads[1].release is heads[0].release
@@ -51,4 +62,4 @@ def test_a_row_of_another_schema_is_refused_wherever_it_is(
 ) -> None:
     row = row_of(make_trial())
     with pytest.raises(ValidationError):
-        tuple(heads_of_rows([row, {**row, **wrong}], {}))
+        tuple(heads_of_rows(*split([row, {**row, **wrong}]), {}))
