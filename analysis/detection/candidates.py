@@ -6,7 +6,7 @@ Two searches with different blind spots: moving sums of several widths, and Otav
 import math
 
 import numpy as np
-from scipy.ndimage import maximum_filter1d, median_filter
+from scipy.ndimage import median_filter
 
 from analysis.detection.noise import Values, variance_of_mean
 
@@ -65,8 +65,11 @@ def find_by_moving_sums(values: Values, deviation: float, persistence: float) ->
         jump = (sums[places + width] - 2 * sums[places] + sums[places - width]) / width
         error = deviation * math.sqrt(2 * variance_of_mean(width, persistence))
         scores = np.abs(jump) / error
-        reach = 2 * (width // 2) + 1
-        highest = maximum_filter1d(scores, reach, mode="constant", cval=-np.inf)
-        peaks = (scores >= _LEAST_SCORE) & (scores >= highest)
-        found.update(map(int, places[peaks]))
+        high = np.flatnonzero(scores >= _LEAST_SCORE)
+        # Only what is high can be higher than another, and few are.
+        first = np.searchsorted(high, high - width // 2)
+        behind = np.searchsorted(high, high + width // 2, side="right")
+        bounds = np.column_stack((first, behind)).ravel()
+        highest = np.maximum.reduceat(np.append(scores[high], -np.inf), bounds)[::2]
+        found.update(map(int, places[high[scores[high] >= highest]]))
     return found

@@ -15,7 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, stdtr, stdtrit
 
-from analysis.detection.noise import Values, degrees_of_freedom, trimming_factor, variance_of_mean
+from analysis.detection.noise import (
+    Values,
+    degrees_of_freedom,
+    median,
+    trimming_factor,
+    variance_of_mean,
+)
 
 _NEWEST = 20
 """Differences that say how the newest level scatters."""
@@ -43,6 +49,8 @@ class PreparedSequence:
     running: tuple[list[float], list[float]]
     """Sums and sums of squares up to each point. Lists: `size` takes single numbers, hundreds of
     thousands of times, and those of an array cost three times as much."""
+    variances: list[float]
+    """Of a mean of 0, 1, … `reach` points, in variances of one; of none there is none."""
     freedom: float
     """Degrees of freedom of the deviation."""
 
@@ -57,18 +65,20 @@ class PreparedSequence:
         the larger of two deviations: that of the whole sequence by differences, and the pooled one of
         these very points about their means. So neither a noisy stretch nor a slope passes for a step.
         """
-        low, high = max(start, at - self.reach), min(end, at + self.reach)
+        # Without `min` and `max`: a search asks this hundreds of times.
+        reach, deviation, variances = self.reach, self.deviation, self.variances
+        low = start if at - start <= reach else at - reach
+        high = end if end - at <= reach else at + reach
         left, right = at - low, high - at
         sums, squares = self.running
         mean_left = (sums[at] - sums[low]) / left
         mean_right = (sums[high] - sums[at]) / right
-        deviation = self.deviation
         if left + right > 2:  # noqa: PLR2004  each mean takes a degree of freedom
             about = squares[high] - squares[low]
             about -= left * mean_left * mean_left + right * mean_right * mean_right
-            deviation = max(deviation, math.sqrt(max(about, 0.0) / (left + right - 2)))
-        variance = variance_of_mean(left, self.persistence) + variance_of_mean(right, self.persistence)
-        error = deviation * math.sqrt(variance)
+            pooled = math.sqrt(about / (left + right - 2)) if about > 0 else 0.0
+            deviation = pooled if pooled > deviation else deviation  # noqa: FURB136  see above
+        error = deviation * math.sqrt(variances[left] + variances[right])
         step = mean_right - mean_left
         if error == 0:
             return math.copysign(math.inf, step) if step else 0.0
@@ -84,8 +94,7 @@ class PreparedSequence:
         mean_right = (self.sums[high] - self.sums[places]) / right
         about = self.squares[high] - self.squares[low] - left * mean_left**2 - right * mean_right**2
         pooled = np.sqrt(np.maximum(about, 0.0) / np.maximum(left + right - 2, 1))
-        of_mean = [variance_of_mean(count, self.persistence) for count in range(1, self.reach + 1)]
-        variances = np.array([0.0, *of_mean])
+        variances = np.array(self.variances)
         errors = np.maximum(self.deviation, pooled) * np.sqrt(variances[left] + variances[right])
         steps = mean_right - mean_left
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -219,7 +228,7 @@ def prepare(
     values: Values, clipped: Values, deviation: float, persistence: float, reach: int
 ) -> PreparedSequence:
     """Prepare a sequence for many tests."""
-    centred = clipped - np.median(clipped)  # sums of squares lose their digits far from zero
+    centred = clipped - median(clipped)  # sums of squares lose their digits far from zero
     sums = np.concatenate(([0.0], np.cumsum(centred)))
     squares = np.concatenate(([0.0], np.cumsum(centred * centred)))
     return PreparedSequence(
@@ -231,6 +240,7 @@ def prepare(
         sums=sums,
         squares=squares,
         running=(_list(sums), _list(squares)),
+        variances=[0.0, *(variance_of_mean(points, persistence) for points in range(1, reach + 1))],
         freedom=degrees_of_freedom(len(values)),
     )
 

@@ -102,7 +102,8 @@ def _refuse_too_few(before: Sequence[float], after: Sequence[float]) -> None:
 
 def _mean(values: Sequence[float]) -> float:
     # Of equal values it is that value, whatever their number: a sum that is rounded may miss it.
-    return values[0] if min(values) == max(values) else math.fsum(values) / len(values)
+    is_one = bool((np.asarray(values) == values[0]).all())
+    return values[0] if is_one else math.fsum(values) / len(values)
 
 
 def _variance(values: Sequence[float], mean: float) -> float:

@@ -111,6 +111,8 @@ class Selection:
         bounds = [0, *self.places, self.count]
         # An array: a million points have tens of thousands of candidates, and each asks for the least.
         shares = self._size_shares(bounds)
+        size, count, room = self.evidence.size, self.count, self.least_segment
+        asked = self.evidence.quantile(self.settings.max_p_value * _ENDED_SHARE)
         while len(shares) and shares[least := int(shares.argmin())] < 1:
             smallest = least + 1
             del bounds[smallest]
@@ -118,23 +120,34 @@ class Selection:
             shares = shares[:-1]
             # Those next to it have a new neighbour; so do those behind them, if they were crowded.
             moved = [smallest - 1, smallest]
-            if smallest > 1 and bounds[smallest - 1] - bounds[smallest - 2] < self.least_segment:
+            if smallest > 1 and bounds[smallest - 1] - bounds[smallest - 2] < room:
                 moved.append(smallest - 2)
             last = len(bounds) - 1
-            if smallest < last and bounds[smallest + 1] - bounds[smallest] < self.least_segment:
+            if smallest < last and bounds[smallest + 1] - bounds[smallest] < room:
                 moved.append(smallest + 1)
-            for at in moved:
-                if 0 < at < last:
-                    shares[at - 1] = self._size_share(bounds, at)
+            for index in moved:
+                if not 0 < index < last:
+                    continue
+                start, at, end = bounds[index - 1 : index + 2]
+                if end < count and at - start >= room <= end - at:  # as nearly all are
+                    shares[index - 1] = abs(size(start, at, end)) / asked
+                else:
+                    shares[index - 1] = self._size_share(bounds, index)
         self.places[:] = bounds[1:-1]
 
     def _size_shares(self, bounds: Sequence[int]) -> Values:
         """Return the `_size_share` of all steps: of most at once."""
         places = np.array(bounds)
+        starts, at, ends = places[:-2], places[1:-1], places[2:]
+        is_left, is_right = at - starts < self.least_segment, ends - at < self.least_segment
+        if self.is_open:
+            is_right &= ends < self.count
+        starts = np.where(is_left, np.append(0, starts[:-1])[: len(at)], starts)
+        ends = np.where(is_right, np.append(ends[1:], self.count)[: len(at)], ends)
         asked = self.evidence.quantile(self.settings.max_p_value * _ENDED_SHARE)
-        shares = np.abs(self.evidence.sizes(places[:-2], places[1:-1], places[2:])) / asked
-        is_crowded = np.diff(places) < self.least_segment
-        for index in np.flatnonzero(is_crowded[:-1] | is_crowded[1:] | (places[2:] == self.count)):
+        shares = np.abs(self.evidence.sizes(starts, at, ends)) / asked
+        shares[is_left | is_right] -= _CROWDED
+        for index in np.flatnonzero(ends == self.count):  # of these others are asked
             shares[index] = self._size_share(bounds, int(index) + 1)
         return shares
 

@@ -48,13 +48,11 @@ class Points(Sequence[Point]):
     What is asked of all points of all series is given as a column: millions of objects take seconds.
     """
 
-    __slots__ = ("_nights", "_numbers", "_trials", "columns")
+    __slots__ = ("_trials", "columns")
 
     def __init__(self, columns: Columns) -> None:
         """Take over the columns."""
         self.columns = columns
-        self._nights: tuple[str, ...] | None = None
-        self._numbers: NDArray[np.integer] | None = None
         self._trials: tuple[TrialId, ...] | None = None
 
     @classmethod
@@ -101,31 +99,27 @@ class Points(Sequence[Point]):
     @property
     def night_numbers(self) -> NDArray[np.integer]:
         """Return the number of the night of each point, among those that measured any of them."""
-        if self._numbers is None:
-            of_point = self.columns.occasions.night_numbers[np.asarray(self.columns.places)]
-            self._numbers = np.unique(of_point, return_inverse=True)[1]
-        return self._numbers
+        return self.columns.occasions.nights_at(self.columns.places)[0]
 
     @property
     def nights_in_order(self) -> tuple[str, ...]:
         """Return the nights that measured them, in the order of time: number n is that of night n."""
-        if self._nights is None:
-            _, firsts = np.unique(self.night_numbers, return_index=True)
-            places = np.asarray(self.columns.places)[firsts].tolist()
-            self._nights = tuple(map(self.columns.occasions.nights.__getitem__, places))
-        return self._nights
+        return self.columns.occasions.nights_at(self.columns.places)[1]
 
     @property
     def newest_night(self) -> str:
         """Return the last of the nights that measured any of them."""
         return self.columns.occasions.nights[self.columns.places[int(self.night_numbers.argmax())]]
 
-    def starts(self) -> tuple[datetime, datetime]:
-        """Return when the first and when the last of them was measured."""
+    def first_start(self) -> datetime:
+        """Return when the first of them was measured."""
         occasions, places = self.columns.occasions, self.columns.places
-        moments = occasions.moments[np.asarray(places)]
-        first, last = (occasions[places[int(one)]] for one in (moments.argmin(), moments.argmax()))
-        return first.started_at, last.started_at
+        return occasions[places[int(occasions.moments[np.asarray(places)].argmin())]].started_at
+
+    def last_start(self) -> datetime:
+        """Return when the last of them was measured."""
+        occasions, places = self.columns.occasions, self.columns.places
+        return occasions[places[int(occasions.moments[np.asarray(places)].argmax())]].started_at
 
     def places_of(self, night: str) -> list[int]:
         """Return the places of the points that a night measured."""

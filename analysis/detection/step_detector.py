@@ -19,7 +19,7 @@ import numpy as np
 from analysis.detection.candidates import END_POINTS, clip_outliers, find_by_moving_sums
 from analysis.detection.criteria import PreparedSequence, prepare
 from analysis.detection.detection import DetectorResult, Drift, Shift, SpreadChange
-from analysis.detection.noise import ROUNDING, Noise, Values, estimate_noise
+from analysis.detection.noise import ROUNDING, Noise, Values, estimate_noise, median
 from analysis.detection.otava_detector import find_by_divisive
 from analysis.detection.ramps import find_drifts, subtract
 from analysis.detection.selection import Selection
@@ -104,7 +104,7 @@ class StepDetector:
         values = selection.evidence.values
         bounds = (0, *selection.places, len(values))
         levels = np.concatenate(
-            [np.full(end - start, np.median(values[start:end])) for start, end in pairwise(bounds)]
+            [np.full(end - start, median(values[start:end])) for start, end in pairwise(bounds)]
         )
         roots = np.sqrt(np.abs(values - levels))
         evidence = self._prepare(roots)
@@ -144,7 +144,7 @@ def _noise(values: Values, evidence: PreparedSequence, shifts: Sequence[Shift]) 
     return Noise(
         deviation=evidence.deviation,
         persistence=evidence.persistence,
-        level=float(np.median(newest)),
+        level=median(newest),
         points=len(newest),
         all_points=len(values),
     )

@@ -20,6 +20,8 @@ from numpy.typing import NDArray
 from scipy.ndimage import median_filter
 from scipy.stats import f
 
+from analysis.detection.noise import median
+
 Days: TypeAlias = Sequence[int] | NDArray[np.integer]
 
 DAYS = 7
@@ -70,7 +72,7 @@ def find_week(values: Sequence[float] | NDArray[np.floating], days: Days) -> tup
 
 def _pull_in(off: NDArray[np.floating], day: NDArray[np.integer]) -> NDArray[np.floating]:
     """Pull outliers in, to three deviations from the median of their day of the week."""
-    middle = np.array([np.median(off[day == one]) for one in range(DAYS)])[day]
+    middle = np.array([median(off[day == one]) for one in range(DAYS)])[day]
     room = _OUTLIER * float(np.quantile(np.abs(off - middle), 0.9))
     return np.clip(off, middle - room, middle + room)
 

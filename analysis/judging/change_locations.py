@@ -63,7 +63,7 @@ def _place(change: ChangePoint, start: int) -> ChangeLocation:
     last = max(min(change.latest, end - 1), change.index)
     before, after = points[start:first], points[last:end]
     ordinals = before[-1].release.ordinal, after[0].release.ordinal
-    moments = before.starts()[1], after.starts()[0]
+    moments = before.last_start(), after.first_start()
     return ChangeLocation(
         change=change,
         before=before,
@@ -81,10 +81,12 @@ def meet(one: ChangeLocation, other: ChangeLocation) -> bool:
     different lines, only the hosts can be the cause: on one testbed, at one time, and first shown on
     the same night, since a span from one release to the next may be months long.
     """
-    if one.line == other.line and one.releases and other.releases:
+    is_one_line = one.line == other.line
+    if is_one_line and one.releases and other.releases:
         return _overlap(one.releases, other.releases)
-    is_of_same_nights = one.line == other.line or bool(one.nights & other.nights)
-    return one.testbed == other.testbed and is_of_same_nights and is_same_time(one, other)
+    if one.testbed != other.testbed or not is_same_time(one, other):
+        return False
+    return is_one_line or not one.nights.isdisjoint(other.nights)
 
 
 def is_same_time(one: ChangeLocation, other: ChangeLocation) -> bool:
@@ -93,4 +95,4 @@ def is_same_time(one: ChangeLocation, other: ChangeLocation) -> bool:
 
 
 def _overlap(one: tuple[_At, _At], other: tuple[_At, _At]) -> bool:
-    return max(one[0], other[0]) < min(one[1], other[1])
+    return one[0] < other[1] and other[0] < one[1]  # neither is empty

@@ -280,9 +280,10 @@ def group(cases: Iterable[Case]) -> tuple[tuple[Case, ...], ...]:
     """Join the cases to incidents, the lead of each first. Each case is in exactly one."""
     groups: list[list[Case]] = []
     for case in sorted(cases, key=lambda case: case.rank):
-        of_one_cause = (joined for joined in groups if all(_may_join(case, one) for one in joined))
-        if (home := next(of_one_cause, None)) is not None:
-            home.append(case)
+        for joined in groups:
+            if _may_join(case, joined[0]) and all(_may_join(case, one) for one in joined):
+                joined.append(case)
+                break
         else:
             groups.append([case])
     return tuple(map(tuple, groups))
@@ -292,8 +293,9 @@ def _may_join(one: Case, other: Case) -> bool:
     if one.priced and other.priced:
         is_one_testbed = one.place.testbed == other.place.testbed
         return is_one_testbed and one.priced.prices == other.priced.prices
-    is_other_series = one.change.series.key != other.change.series.key
-    return is_other_series and not (one.priced or other.priced) and meet(one.place, other.place)
+    if one.priced or other.priced or not meet(one.place, other.place):
+        return False
+    return one.change.series.key != other.change.series.key
 
 
 def find_fixes(changes: Sequence[ChangePoint], relevant: float) -> Mapping[int, ChangePoint]:

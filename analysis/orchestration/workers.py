@@ -111,8 +111,8 @@ def work_through(
 
     answers: dict[int, Answer] = {}
     running: dict[Connection, ForkProcess] = {}
-    # What is there already is garbage of nobody: marking it would copy every page of it.
-    gc.collect()
+    # Marking what is there already would copy every page of it. It is not collected first: that takes
+    # up to a second, and what garbage there is goes when the work is done.
     gc.freeze()
     try:
         with undisturbed():

@@ -41,6 +41,7 @@ class Occasions(Sequence[Occasion]):
         self._occasions = tuple(occasions)
         self._masks: dict[Callable[[Occasion], bool], NDArray[np.bool_]] = {}
         self._trials: dict[bytes, tuple[TrialId, ...]] = {}
+        self._nights: dict[bytes, tuple[NDArray[np.integer], tuple[str, ...]]] = {}
         self._of_nights: dict[str, NDArray[np.bool_]] = {}
 
     def __len__(self) -> int:
@@ -76,8 +77,16 @@ class Occasions(Sequence[Occasion]):
     @cached_property
     def moments(self) -> NDArray[np.datetime64]:
         """Return when each started, in UTC."""
-        found = [one.started_at.astimezone(UTC).replace(tzinfo=None) for one in self._occasions]
+        starts = [one.started_at for one in self._occasions]
+        found = [
+            (one if one.tzinfo is UTC else one.astimezone(UTC)).replace(tzinfo=None) for one in starts
+        ]
         return np.array(found, dtype="datetime64[us]")
+
+    @cached_property
+    def years(self) -> NDArray[np.integer]:
+        """Return in which year each started, in UTC."""
+        return self.moments.astype("datetime64[Y]").astype(int) + 1970
 
     @cached_property
     def days(self) -> NDArray[np.integer]:
@@ -119,6 +128,18 @@ class Occasions(Sequence[Occasion]):
         if key not in self._trials:
             self._trials[key] = tuple(map(self.trials.__getitem__, places))
         return self._trials[key]
+
+    def nights_at(self, places: "array[int]") -> tuple[NDArray[np.integer], tuple[str, ...]]:
+        """Return the number of the night of each place, among those of all, and these, in order."""
+        key = places.tobytes()
+        if key not in self._nights:
+            at = np.asarray(places)
+            _, firsts, numbers = np.unique(
+                self.night_numbers[at], return_index=True, return_inverse=True
+            )
+            nights = tuple(map(self.nights.__getitem__, at[firsts].tolist()))
+            self._nights[key] = numbers, nights
+        return self._nights[key]
 
     def mask(self, is_wanted: Callable[[Occasion], bool]) -> NDArray[np.bool_]:
         """Return of each whether it is wanted.
