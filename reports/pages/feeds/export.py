@@ -7,16 +7,17 @@ kind of document has a JSON Schema (2020-12).
 import json
 import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from functools import cache
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeAlias
 
+import numpy as np
 from pydantic import Field, TypeAdapter
 
 from analysis.detection.detection import ChangePoint
-from analysis.detection.series import find_occasions
+from analysis.detection.series import Points, find_occasions
 from analysis.judging.description import say_judgement, say_reason
 from analysis.judging.incidents import Incident
 from analysis.judging.judgement import JudgedSeries, Judgement
@@ -69,7 +70,7 @@ class ExportedJudgement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PointColumns:
-    """The newest points of one series by column. `trials` are places in the trials of the document."""
+    """Points of one series that follow each other, by column; `trials` are places in the document."""
 
     __pydantic_config__ = STRICT
     series: str
@@ -94,7 +95,7 @@ class TrialOfPoints:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PointsDocument:
-    """The newest points of the series of one experiment; Parquet has all. `format` is of all files."""
+    """Points of the series of one experiment. `format` is of all files."""
 
     __pydantic_config__ = STRICT
     format: Literal[1]
@@ -103,6 +104,8 @@ class PointsDocument:
     points: tuple[PointColumns, ...]
 
 
+ChooseSpans: TypeAlias = Callable[[Points], Sequence[tuple[int, int]]]
+"""Gives the points of a series that are wanted: begins, and ends that are not part of it."""
 _DOCUMENT, _POINTS = TypeAdapter(ExportedJudgement), TypeAdapter(PointsDocument)
 
 
@@ -116,8 +119,8 @@ def group_series(
     return dict(sorted(groups.items()))
 
 
-def points_path(experiment: str, kind: Literal["json", "parquet"]) -> str:
-    """Return the path of an experiment's points, relative to the root of the site."""
+def points_path(experiment: str, kind: str) -> str:
+    """Return the path of an experiment's points, `json` or `2026.parquet`, relative to the site."""
     return f"{FOLDER}/points/{file_stem(experiment)}.{kind}"
 
 
@@ -144,13 +147,29 @@ def build_document(judgement: Judgement, by_id: Mapping[TrialId, TrialHead]) -> 
     )
 
 
+def newest_points(most: int) -> ChooseSpans:
+    """Choose so many points of each series, the newest."""
+    return lambda points: [(max(0, len(points) - most), len(points))]
+
+
+def points_of_year(year: int) -> ChooseSpans:
+    """Choose the points whose trials began in a year, in UTC."""
+
+    def choose(points: Points) -> Sequence[tuple[int, int]]:
+        is_wanted = points.columns.occasions.years[np.asarray(points.columns.places)] == year
+        edges = map(int, np.flatnonzero(np.diff(is_wanted, prepend=False, append=False)))
+        return [*zip(edges, edges, strict=True)]
+
+    return choose
+
+
 def build_points(
-    experiment: str, judged: Sequence[JudgedSeries], most: int | None = None
+    experiment: str, judged: Sequence[JudgedSeries], choose: ChooseSpans
 ) -> PointsDocument:
-    """Put the points of one experiment into columns, at most so many; trials are by start and name."""
-    firsts = [max(0, len(one.series.points) - most) if most else 0 for one in judged]
-    spans = {(one.series.points.trials, first) for one, first in zip(judged, firsts, strict=True)}
-    shown = {trial for trials, first in spans for trial in trials[first:]}
+    """Put chosen points of one experiment into columns; trials are by start and name."""
+    chosen = [(one, span) for one in judged for span in choose(one.series.points)]
+    spans = {(one.series.points.trials, *span) for one, span in chosen}
+    shown = {trial for trials, first, end in spans for trial in trials[first:end]}
     found = {when.trial: when for when in find_occasions(one.series for one in judged)}
     trials = sorted(
         (when for when in found.values() if when.trial in shown),
@@ -159,8 +178,8 @@ def build_points(
     places = {point.trial: place for place, point in enumerate(trials)}
 
     @cache  # the series of an experiment share their trials
-    def find_places(of_series: tuple[TrialId, ...], first: int) -> tuple[int, ...]:
-        return tuple(places[trial] for trial in of_series[first:])
+    def find_places(of_series: tuple[TrialId, ...], first: int, end: int) -> tuple[int, ...]:
+        return tuple(places[trial] for trial in of_series[first:end])
 
     return PointsDocument(
         format=1,
@@ -170,10 +189,10 @@ def build_points(
             PointColumns(
                 series=series_stem(one.series.key),
                 first=first,
-                trials=find_places(one.series.points.trials, first),
-                values=tuple(one.series.points.values[first:]),
+                trials=find_places(one.series.points.trials, first, end),
+                values=tuple(one.series.points.values[first:end]),
             )
-            for one, first in zip(judged, firsts, strict=True)
+            for one, (first, end) in chosen
         ),
     )
 

@@ -3,15 +3,22 @@
 from collections.abc import Collection, Iterator, Sequence
 from functools import partial
 
+import numpy as np
+
+from analysis.detection.series import Points
 from analysis.judging.judgement import JudgedSeries
+from perf.model.results import TrialId
 from reports.notifications.notification import view_notifications
 from reports.pages.feeds import feed, junit
 from reports.pages.feeds.badges import render_badges
 from reports.pages.feeds.export import (
     JSON_PATH,
+    ChooseSpans,
     build_document,
     build_points,
     group_series,
+    newest_points,
+    points_of_year,
     points_path,
     write_document,
     write_schemas,
@@ -34,7 +41,7 @@ from reports.wording.links import series_stem
 _MOST_IN_JSON = 200
 """Points of a series in JSON, the newest, which is ten times as large as Parquet: that has all."""
 _KINDS = 2
-"""Files of the points of an experiment."""
+"""Files of the points of an experiment that a night makes."""
 
 
 def batches(context: SiteContext) -> Iterator[Batch | LazyBatches]:
@@ -101,22 +108,49 @@ def _batch_of_tables(context: SiteContext) -> Batch:
 def _batches_of_points(
     context: SiteContext, experiment: str, judged: Sequence[JudgedSeries]
 ) -> Iterator[Batch]:
-    as_json, as_parquet = points_path(experiment, "json"), points_path(experiment, "parquet")
-
-    def make(_: Collection[str]) -> Iterator[SiteFile]:
-        newest = build_points(experiment, judged, _MOST_IN_JSON)
-        yield SiteFile(as_json, write_document(newest))
-        with open_writer() as writer:
-            yield SiteFile(as_parquet, writer.write_points(build_points(experiment, judged)))
-
-    yield Batch(dict.fromkeys((as_json, as_parquet), _digest(context, judged)), make)
-
-
-def _digest(context: SiteContext, judged: Sequence[JudgedSeries]) -> str:
-    """Digest the points of some series, most of which share their trials."""
-    of_trials = {
-        trials: context.digest_of(trials) for trials in {one.series.points.trials for one in judged}
+    """Yield the points of an experiment: those of years that are over stay as they are."""
+    as_json = points_path(experiment, "json")
+    newest = newest_points(_MOST_IN_JSON)
+    years = {
+        points_path(experiment, f"{year}.parquet"): points_of_year(year)
+        for year in _find_years(judged) or {context.now.year}
     }
+
+    def make(paths: Collection[str]) -> Iterator[SiteFile]:
+        if as_json in paths:
+            yield SiteFile(as_json, write_document(build_points(experiment, judged, newest)))
+        with open_writer() as writer:
+            for path in years.keys() & paths:
+                points = build_points(experiment, judged, years[path])
+                yield SiteFile(path, writer.write_points(points))
+
+    chosen = {as_json: newest, **years}
+    yield Batch({path: _digest(context, judged, choose) for path, choose in chosen.items()}, make)
+
+
+def _find_years(judged: Sequence[JudgedSeries]) -> set[int]:
+    """Return the years in which points of some series were measured."""
+    return {
+        year
+        for points in _by_trials(judged).values()
+        for year in np.unique(
+            points.columns.occasions.years[np.asarray(points.columns.places)]
+        ).tolist()
+    }
+
+
+def _by_trials(judged: Sequence[JudgedSeries]) -> dict[tuple[TrialId, ...], Points]:
+    """Return the points of one series of all that share their trials, as most do."""
+    return {one.series.points.trials: one.series.points for one in judged}
+
+
+def _digest(context: SiteContext, judged: Sequence[JudgedSeries], choose: ChooseSpans) -> str:
+    """Digest the chosen points of some series, and where in these they are."""
+    of_trials = {}
+    for trials, points in _by_trials(judged).items():
+        spans = choose(points)
+        measured = [context.digest_of(trials[first:end]) for first, end in spans]
+        of_trials[trials] = repr([*zip(spans, measured, strict=True)]) if all(measured) else ""
     if not all(of_trials.values()):
         return ""
     return digest(

@@ -11,6 +11,7 @@ import pytest
 from made_up_nights import KEY, Course, Nights, hostile_course, judge_nights
 from pydantic import TypeAdapter, ValidationError
 
+from analysis.detection.series import Point
 from analysis.judging.judgement import Judgement
 from perf.model.errors import SiteError
 from reports.pages.feeds.export import (
@@ -21,6 +22,8 @@ from reports.pages.feeds.export import (
     build_document,
     build_points,
     group_series,
+    newest_points,
+    points_of_year,
     points_path,
     write_document,
     write_schemas,
@@ -50,7 +53,7 @@ def files(nights: Nights, tmp_path_factory: pytest.TempPathFactory) -> Path:
         for number, (name, judged) in enumerate(
             group_series(nights.judgement.series, nights.heads).items()
         ):
-            points = writer.write_points(build_points(name, judged))
+            points = writer.write_points(build_points(name, judged, points_of_year(2026)))
             (place / f"points-{number}.parquet").write_bytes(points)
     return place
 
@@ -94,7 +97,9 @@ def test_every_point_of_every_series_is_there_bit_by_bit(files: Path, nights: Ni
 
 
 def test_json_holds_the_newest_points_of_each_series_and_says_from_where(nights: Nights) -> None:
-    whole, newest = (build_points("a", nights.judgement.series, most) for most in (None, 5))
+    whole, newest = (
+        build_points("a", nights.judgement.series, newest_points(most)) for most in (1_000, 5)
+    )
     assert [one.first for one in whole.points] == [0, 0, 0]
     assert [one.first for one in newest.points] == [22, 22, 22]
     for one, of_all in zip(newest.points, whole.points, strict=True):
@@ -102,6 +107,33 @@ def test_json_holds_the_newest_points_of_each_series_and_says_from_where(nights:
         trials = [newest.trials[place].trial for place in one.trials]
         assert trials == [whole.trials[place].trial for place in of_all.trials[22:]]
     assert len(newest.trials) == 3 * 5
+
+
+def test_each_point_is_in_the_file_of_the_year_that_measured_it(nights: Nights, tmp_path: Path) -> None:
+    """Also where a release of last year is measured again: its points lie among those of that year."""
+    judged = [
+        replace(one, series=replace(one.series, points=tuple(map(_in_two_years, one.series.points))))
+        for one in nights.judgement.series
+    ]
+    with open_writer() as writer:
+        for year in (2025, 2026, 2027):
+            points = build_points("a", judged, points_of_year(year))
+            (tmp_path / f"{year}.parquet").write_bytes(writer.write_points(points))
+    rows = ask(
+        tmp_path,
+        "SELECT series, position, value, year(started_at), parse_filename(filename, true)"
+        " FROM read_parquet('@*.parquet', filename = true) ORDER BY series, position",
+    )
+    whole = sorted(build_points("a", judged, newest_points(1_000)).points, key=lambda one: one.series)
+    assert [row[:3] for row in rows] == [
+        (row.series, position, value) for row in whole for position, value in enumerate(row.values)
+    ]
+    assert {(year, name) for *_, year, name in rows} == {(2025, "2025"), (2026, "2026")}
+
+
+def _in_two_years(point: Point) -> Point:
+    is_old = point.started_at.day % 3 == 0
+    return replace(point, started_at=point.started_at.replace(year=2025)) if is_old else point
 
 
 def build(nights: Nights) -> Any:  # noqa: ANN401  the document
@@ -144,7 +176,7 @@ def test_each_file_says_its_format_and_what_its_columns_mean(files: Path) -> Non
 
 def test_equal_judgements_make_equal_files(nights: Nights) -> None:
     document = write_document(build(nights))
-    points = build_points("a", nights.judgement.series)
+    points = build_points("a", nights.judgement.series, newest_points(1_000))
     with open_writer() as one, open_writer() as other:
         assert one.write_table("series", document) == other.write_table("series", document)
         assert one.write_points(points) == other.write_points(points) == one.write_points(points)
@@ -154,7 +186,7 @@ def test_json_is_read_back_as_it_was_and_nothing_else_is_taken(nights: Nights) -
     document = build(nights)
     content = write_document(document)
     assert TypeAdapter(ExportedJudgement).validate_json(content) == document
-    points = build_points("a", nights.judgement.series)
+    points = build_points("a", nights.judgement.series, newest_points(1_000))
     assert TypeAdapter(PointsDocument).validate_json(write_document(points)) == points
     for wrong in ({"format": 2}, {"surplus": 1}, {"outcome": "fine"}, {"series": [{}]}):
         with pytest.raises(ValidationError):
@@ -167,7 +199,7 @@ def test_the_documents_follow_their_json_schemas(nights: Nights) -> None:
     schemas = {path: json.loads(text) for path, text in write_schemas().items()}
     for path, document in (
         (SCHEMA_PATH, build(nights)),
-        (POINTS_SCHEMA_PATH, build_points("a", nights.judgement.series)),
+        (POINTS_SCHEMA_PATH, build_points("a", nights.judgement.series, newest_points(1_000))),
     ):
         schema = schemas[path]
         assert schema["$schema"] == "https://json-schema.org/draft/2020-12/schema"

@@ -76,7 +76,7 @@ def test_points_are_made_again_only_where_a_bundle_changed(context: SiteContext)
     after = versions(replace(context, digests={**digests, touched.id: "1" * 64}))
     changed = {path for path, version in after.items() if before[path] != version}
     assert changed == {
-        f"data/export/points/{touched.experiment}.{kind}" for kind in ("json", "parquet")
+        f"data/export/points/{touched.experiment}.{kind}" for kind in ("json", "2026.parquet")
     }
     unknown = versions(replace(context, digests={}))
     assert {path for path, version in unknown.items() if not version} >= changed
