@@ -3,11 +3,12 @@
 Each histogram is decoded once for both. Percentiles always come from merged histograms.
 """
 
-from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, groupby
+from itertools import groupby
 from typing import Any
+
+import numpy as np
 
 from perf.history.rows import HISTOGRAMS, HistoryRow
 from perf.model.errors import UsageError
@@ -107,14 +108,14 @@ class _Ranks:
         # between the lowest and the highest value, at the speed of C.
         self._first = histogram.get_counts_array_index(histogram.min_value)
         last = histogram.get_counts_array_index(histogram.max_value)
-        counts = memoryview(histogram.counts).cast("B").cast("Q")[self._first : last + 1]
-        self._sums = list(accumulate(counts))
-        self.count = self._sums[-1]
+        counts = np.frombuffer(histogram.counts, dtype=np.int64)[self._first : last + 1]
+        self._sums = np.cumsum(counts)
+        self.count = int(self._sums[-1])
 
     def value_us(self, percentile: float) -> int:
         """Return the same value as `percentiles.percentile_us`."""
         rank = max(int(percentile * self.count / 100 + 0.5), 1)
-        index = self._first + bisect_left(self._sums, rank)
+        index = self._first + int(np.searchsorted(self._sums, rank))
         value = self._histogram.get_value_from_index(index)
         return int(self._histogram.get_highest_equivalent_value(value))
 

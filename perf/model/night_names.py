@@ -2,6 +2,7 @@
 
 import re
 from datetime import date
+from functools import lru_cache
 
 _NIGHT = re.compile(r"(\d{4})-(\d\d)-(\d\d)(?:-(.+))?-(\d+)")
 """The id of a night: its day, the lab in a shared history, and its number on that day."""
@@ -9,6 +10,7 @@ _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct",
 _NO_BREAK = "\N{NO-BREAK SPACE}"
 
 
+@lru_cache(maxsize=10_000)
 def night_name(night: str) -> str:
     """Name a night by its day, 21 Nov 2026 #14, never broken; another name stays as it is."""
     found = _NIGHT.fullmatch(night)

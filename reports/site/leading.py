@@ -13,8 +13,9 @@ from perf.model.results import TrialId
 from reports.site.writing import Batch, LazyBatches, SiteFile
 from reports.wording.links import trial_page
 
-_LINK = re.compile(rb"""(?<=["'/])trials/[^"'#/<>\s]+\.html(?=["'])""")
-"""An address of the page of a trial, in HTML and in data."""
+_LINK = re.compile(rb"""trials/(?<=["'/]trials/)[^"'#/<>\s]+\.html(?=["'])""")
+"""An address of the page of a trial, in HTML and in data. What is in front of it is asked when it was
+found: a pattern that begins with fixed letters is searched many times as fast."""
 _LINKING = (".html", ".js")
 
 

@@ -4,6 +4,7 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from statistics import median
 from typing import TypeAlias
 
@@ -27,12 +28,17 @@ _Setup: TypeAlias = tuple[str, str, str, str]
 def find_offsets(series: Iterable[JudgedSeries], trials: Container[TrialId]) -> Offsets:
     """Return how far headline values of trials are off the level before: the median since a change."""
     found: defaultdict[TrialId, dict[tuple[str, str], float]] = defaultdict(dict)
+
+    @cache  # the series of an experiment share their trials
+    def find_places(of_series: tuple[TrialId, ...]) -> Sequence[int]:
+        return [at for at, trial in enumerate(of_series) if at and trial in trials]
+
     for judged in series:
         key, points = judged.series.key, judged.series.points
         if (key.phase, key.metric, key.statistic) not in HEADLINES or key.host:
             continue
         begins = sorted({0, *(change.index for change in judged.change_points)})
-        for place in (at for at, trial in enumerate(points.trials) if at and trial in trials):
+        for place in find_places(points.trials):
             # The value after a change is still held against the level before it.
             begin = begins[bisect_left(begins, place) - 1]
             before = points.values[max(begin, place - _MOST) : place]

@@ -1,16 +1,16 @@
 """The list of nights, and a page for each: that of an old night stays as it was made."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TypeAlias, cast
+from typing import TypeAlias
 
 from analysis.detection.detection import ChangeState
 from analysis.detection.verdict import Outcome
 from analysis.judging.echoes import without_echoes
 from analysis.judging.findings import REPLAYED_NIGHTS
 from analysis.judging.judgement import JudgedSeries
-from perf.model.results import SeriesKey
+from perf.model.results import SeriesKey, TrialId
 from reports.pages.nights.moves import (
     HEADLINES,
     ConfigMove,
@@ -40,7 +40,7 @@ from reports.pages.old_trials.view import (
 from reports.site.changed_settings import name_changed_settings
 from reports.site.context import SiteContext, digest
 from reports.site.rendering import render
-from reports.site.writing import Batch, LazyBatches, SiteFile, batch_of, in_parts
+from reports.site.writing import Batch, LazyBatches, SiteFile, in_parts
 from reports.wording.attention import view_missing
 from reports.wording.links import NIGHTS_PAGE
 from reports.wording.wording import (
@@ -82,7 +82,10 @@ def batches(context: SiteContext) -> Iterator[Batch | LazyBatches]:
     """Yield the list of all nights, then their pages."""
     nights = group_nights(context.heads.values(), context.nights)
     rows = list_nights(nights, without_echoes(context.judgement.series), context.heads)
-    yield batch_of(render("nights.html", NIGHTS_PAGE, rows=rows[::-1], replayed=REPLAYED_NIGHTS))
+    yield Batch(
+        {NIGHTS_PAGE: ""},
+        lambda _: [render("nights.html", NIGHTS_PAGE, rows=rows[::-1], replayed=REPLAYED_NIGHTS)],
+    )
     judgement = context.judgement
     beside = _Beside(
         series={one.series.key: one for one in judgement.series},
@@ -101,15 +104,44 @@ def _batches_of_some(
     beside: _Beside,
     some: Collection[tuple[NightRow, MeasuredNight | None, MeasuredNight | None]],
 ) -> Iterator[Batch]:
+    headlines = _find_headlines(context, beside, [row.night for row, *_ in some])
     by_page = {
         row.night.page: (
             row.night,
-            _show(context, beside, row) | {"before": _point(before), "after": _point(after)},
+            {
+                **_show(context, beside, row),
+                "before": _point(before),
+                "after": _point(after),
+                "headlines": (own := headlines[row.night.name]),
+                "has_offsets": any(off for values in own.values() for *_, off in values),
+            },
         )
         for row, before, after in some
     }
     versions = {page: _digest(beside.old, *one) for page, one in by_page.items()}
     yield Batch(versions, partial(_make, beside.old, by_page))
+
+
+def _find_headlines(
+    context: SiteContext, beside: _Beside, nights: Iterable[MeasuredNight]
+) -> Mapping[str, Mapping[TrialId, Sequence[tuple[str, str, str]]]]:
+    """Return by night and trial, if it is not old: metrics, their values, how far off in percent."""
+    fresh = {night.name: split_old(night.trials, context)[1] for night in nights}
+    ids = [head.id for heads in fresh.values() for head in heads]
+    values = [(one, context.archive.first_values(ids, *one) if ids else {}) for one in HEADLINES]
+    return {
+        name: {
+            head.id: [
+                (
+                    metric,
+                    *_headline(found.get(head.id), beside.offsets.get(head.id, {}), phase, metric),
+                )
+                for (phase, metric, _), found in values
+            ]
+            for head in heads
+        }
+        for name, heads in fresh.items()
+    }
 
 
 def _point(night: MeasuredNight | None) -> Mapping[str, str] | None:
@@ -120,7 +152,6 @@ def _point(night: MeasuredNight | None) -> Mapping[str, str] | None:
 def _show(context: SiteContext, beside: _Beside, row: NightRow) -> dict[str, object]:
     night = row.night
     trials = frozenset(head.id for head in night.trials)
-    _, fresh = split_old(night.trials, context)
     return {
         "title": night.title,
         "summary": summarize_night(night, context.heads),
@@ -137,7 +168,6 @@ def _show(context: SiteContext, beside: _Beside, row: NightRow) -> dict[str, obj
             (move, name_changed_settings(move.before, move.after, context))
             for move in beside.moves.get(night.name, ())
         ],
-        "offsets": {head.id: beside.offsets[head.id] for head in fresh if head.id in beside.offsets},
         "missing": view_missing(night.plan, context.heads),
         "caveat": join_caveats({head.testbed.name for head in night.trials}, context.caveats),
     }
@@ -150,18 +180,8 @@ def _make(
     wanted = [(path, *by_page[path]) for path in sorted(paths)]
     split = {path: split_old(night.trials, context) for path, night, _ in wanted}
     known = read_old_trials(around, [head for old, _ in split.values() for head in old])
-    ids = [head.id for _, fresh in split.values() for head in fresh]
-    values = [(one, context.archive.first_values(ids, *one) if ids else {}) for one in HEADLINES]
     for path, _, shown in wanted:
         old, fresh = split[path]
-        offsets = cast("Offsets", shown["offsets"])
-        headlines = {
-            head.id: [
-                (metric, *_headline(found.get(head.id), offsets.get(head.id, {}), phase, metric))
-                for (phase, metric, _), found in values
-            ]
-            for head in fresh
-        }
         trials = [known[head.id] for head in old]
         yield render(
             "night.html",
@@ -170,7 +190,6 @@ def _make(
             old=trials,
             shared=list_shared(trials),
             samples=samples_command(str(shown["name"])),
-            headlines=headlines,
             **shown,
         )
 

@@ -50,6 +50,7 @@ from reports.wording import links
 from reports.wording.advice import find_name
 from reports.wording.links import COMPARE_PAGE, data_path, times_data, variant_data
 from reports.wording.markdown import clean
+from reports.wording.measures import change_words
 from reports.wording.reproducing import Contents, find_suites, read_contents
 from reports.wording.summary import summarize_result
 from reports.wording.wording import (
@@ -272,15 +273,21 @@ def _digest(
 
 def digest_changes(variant: Variant, medians: Medians, settings: Detection) -> str:
     """Digest what changed within a variant."""
-    found = medians.changes[variant.id]
-    if not found:
-        return ""
-    return digest(
-        (
-            repr(settings.relevant_change),
-            *(repr((one.series.key, one.index, one.relative_change)) for one in found),
-        )
+    # The largest of a series comes first; what it is worth moves a bit each night.
+    found = sorted(
+        medians.changes[variant.id], key=lambda one: (one.series.key, -abs(one.relative_change))
     )
+    relevant = settings.relevant_change
+    parts = (
+        (
+            one.series.key,
+            one.index,
+            change_words(one.relative_change),
+            abs(one.relative_change) >= relevant.get(one.series.key.metric, 0.0),
+        )
+        for one in found
+    )
+    return digest((repr(relevant), *map(repr, parts))) if found else ""
 
 
 def _make_variant(

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
-from functools import cache
+from functools import cache, partial
 from itertools import pairwise
 from statistics import median
 
@@ -197,45 +197,42 @@ class _Condensing(Mapping[str, Mapping[SeriesKey, VariantValues]]):
         echoes: frozenset[SeriesKey],
     ) -> None:
         self._noise, self._echoes = noise, echoes
-        homes = {trial.id: variant.id for variant in variants for trial in variant.trials}
-        self._values: dict[str, list[tuple[JudgedSeries, Sequence[int]]]] = {
-            variant.id: [] for variant in variants
-        }
         self._known: dict[str, Mapping[SeriesKey, VariantValues]] = {}
         self.changes: dict[str, list[ChangePoint]] = {variant.id: [] for variant in variants}
+        homes = {trial.id: variant.id for variant in variants for trial in variant.trials}
         # The series of an experiment share their trials.
-        places: dict[tuple[TrialId, ...], Mapping[str, Sequence[int]]] = {}
-        for one in series:
-            trials = one.series.points.trials
-            if trials not in places:
-                places[trials] = _find_places(trials, homes)
-            for home, of_home in places[trials].items():
-                self._values[home].append((one, of_home))
-                if one.change_points:
-                    self.changes[home] += _find_changes(one, of_home)
+        find_places = cache(partial(_find_places, homes))
+        self._series = [(one, find_places(one.series.points.trials)) for one in series]
+        for one, places in self._series:
+            if confirmed := _list_confirmed(one):
+                for home, of_home in places.items():
+                    self.changes[home] += _find_within(confirmed, of_home)
 
     def __getitem__(self, variant: str) -> Mapping[SeriesKey, VariantValues]:
         if variant not in self._known:
+            if variant not in self.changes:
+                raise KeyError(variant)
             self._known[variant] = {
                 shared_part(one.series.key): _condense_newest(
                     one,
-                    places,
+                    places[variant],
                     self._noise[one.series.key],
                     is_echo=one.series.key in self._echoes,
                 )
-                for one, places in self._values[variant]
+                for one, places in self._series
+                if variant in places
             }
         return self._known[variant]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._values)
+        return iter(self.changes)
 
     def __len__(self) -> int:
-        return len(self._values)
+        return len(self.changes)
 
 
 def _find_places(
-    trials: Iterable[TrialId], homes: Mapping[TrialId, str]
+    homes: Mapping[TrialId, str], trials: tuple[TrialId, ...]
 ) -> Mapping[str, Sequence[int]]:
     """Return by variant the places of its trials."""
     found: defaultdict[str, list[int]] = defaultdict(list)
@@ -245,19 +242,20 @@ def _find_places(
     return found
 
 
-def _find_changes(one: JudgedSeries, places: Sequence[int]) -> list[ChangePoint]:
-    """Return the confirmed changes between the first and the last of these places."""
-    return [
-        change
-        for change in one.change_points
-        if change.state is ChangeState.CONFIRMED and places[0] < change.index <= places[-1]
-    ]
+def _list_confirmed(one: JudgedSeries) -> list[ChangePoint]:
+    return [change for change in one.change_points if change.state is ChangeState.CONFIRMED]
+
+
+def _find_within(changes: Sequence[ChangePoint], places: Sequence[int]) -> list[ChangePoint]:
+    """Return the changes between the first and the last of these places."""
+    first, last = places[0], places[-1]
+    return [change for change in changes if first < change.index <= last]
 
 
 def _condense_newest(
     one: JudgedSeries, places: Sequence[int], noise: Noise | None, *, is_echo: bool
 ) -> VariantValues:
-    changes = _find_changes(one, places)
+    changes = _find_within(_list_confirmed(one), places)
     start = changes[-1].index if changes else 0
     trials = one.series.points.trials
     return VariantValues(

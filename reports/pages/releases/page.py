@@ -227,8 +227,9 @@ def _digest_release(
     """Digest all that the page of a release is made of, without comparing anything."""
     before = [medians.before.get(variant.id) for variant in one.variants]
     variants: list[Variant] = [*one.variants, *filter(None, before)]
-    trials = dict.fromkeys((*one.trials, *(trial for each in variants for trial in each.trials)))
-    if not (contents := context.digest_of(trial.id for trial in trials)):
+    of_variants = (trial.id for each in variants for trial in each.trials)
+    trials = dict.fromkeys((*(trial.id for trial in one.trials), *of_variants))
+    if not (contents := context.digest_of(trials)):
         return ""
     testbeds = sorted({trial.testbed.name for trial in one.trials})
     parts = (

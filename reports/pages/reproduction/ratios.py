@@ -96,10 +96,12 @@ def find_reproductions(
     reports: Iterable[Report], heads: Iterable[TrialHead]
 ) -> tuple[Reproduction, ...]:
     """Return for each report and scale the trials of its workloads, in this order."""
-    found: defaultdict[tuple[str, int], list[TrialHead]] = defaultdict(list)
+    by_name: defaultdict[str, list[TrialHead]] = defaultdict(list)
     for head in heads:
-        name = head.workload.name
-        found[unscaled_name(name), scale_of(name)].append(head)
+        by_name[head.workload.name].append(head)
+    found: defaultdict[tuple[str, int], list[TrialHead]] = defaultdict(list)
+    for name, trials in by_name.items():
+        found[unscaled_name(name), scale_of(name)] += trials
     result = []
     for report in reports:
         by_scale: defaultdict[int, list[TrialHead]] = defaultdict(list)

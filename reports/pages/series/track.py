@@ -8,6 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from operator import attrgetter
 from typing import TypeAlias
 
 from analysis.judging.drift import is_canary
@@ -171,8 +172,8 @@ def _slot(head: TrialHead) -> Slot:
     )
 
 
-def _position(slot: Slot) -> tuple[int, datetime, TrialId]:
-    return slot.ordinal, slot.started_at, slot.trial
+_position = attrgetter("ordinal", "started_at", "trial")
+"""The sort key of a slot on the axis of its track."""
 
 
 def track_data(

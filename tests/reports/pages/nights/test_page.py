@@ -14,7 +14,6 @@ from analysis.judging.incidents import Cause
 from perf.model.results import Named, Trial, TrialId
 from reports.pages.nights import page as pages
 from reports.pages.nights.moves import (
-    HEADLINES,
     find_config_moves,
     find_offsets,
     say_value,
@@ -25,7 +24,8 @@ from reports.pages.nights.view import (
     group_nights,
     list_nights,
 )
-from reports.site.writing import write_site
+from reports.site.rendering import render
+from reports.site.writing import SiteFile, write_site
 from reports.wording.links import incident_page, series_page
 from reports.wording.wording import percent, quantity
 
@@ -152,23 +152,25 @@ def test_a_planned_night_without_a_trial_is_a_night(demo: Any) -> None:
     assert find_current_night(()) == ()
 
 
-def test_the_pages_of_old_nights_are_not_made_again(demo: Any, tmp_path: Path) -> None:
+def test_the_pages_of_old_nights_are_not_made_again(
+    demo: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     context = replace(demo.context(), target=tmp_path / "site")
     made: list[str] = []
 
-    class Watched:
-        def first_values(self, ids: Any, *wanted: str) -> Any:
-            if wanted == HEADLINES[0]:
-                made.extend(sorted({one.partition(".")[0] for one in ids}))
-            return context.archive.first_values(ids, *wanted)
+    def watch(template: str, path: str, **shown: Any) -> SiteFile:
+        made.extend([Path(path).stem] if template == "night.html" else [])
+        return render(template, path, **shown)
+
+    monkeypatch.setattr(pages, "render", watch)
 
     def write(heads: Any) -> None:
         made.clear()
-        write_site(context.target, pages.batches(replace(context, heads=heads, archive=Watched())))
+        write_site(context.target, pages.batches(replace(context, heads=heads)))
 
     tonight = {trial.id for trial in find_current_night(demo.trials)}
     write({trial.id: trial for trial in demo.trials if trial.id not in tonight})
-    assert len(made) == 7  # of the newest, nothing has come
+    assert len(made) == 8  # the newest is planned, and nothing of it has come
     write({trial.id: trial for trial in demo.trials})
     assert made == ["2026-03-08-1"]  # the night before it was linked to its plan already
     write({trial.id: trial for trial in demo.trials})
