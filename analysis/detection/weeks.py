@@ -18,7 +18,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import median_filter
-from scipy.stats import f
+from scipy.special import fdtrc
 
 from analysis.detection.noise import median
 
@@ -56,14 +56,14 @@ def find_week(values: Sequence[float] | NDArray[np.floating], days: Days) -> tup
         return ()
     array = array / unit
     half = len(array) // 2
-    if any(len(np.unique(part)) < DAYS for part in (day[:half], day[half:])):
+    if not all(np.bincount(part, minlength=DAYS).all() for part in (day[:half], day[half:])):
         return ()
     off = _pull_in(array - median_filter(array, _ABOUT, mode="nearest"), day)
     parts = [_means(off[part], day[part]) for part in (slice(None), slice(half), slice(half, None))]
     (means, counts), (older, _), (newer, _) = parts
     within = float(np.square(off - means[day]).sum()) / (len(off) - DAYS)
     between = float((counts * np.square(means - off.mean())).sum()) / (DAYS - 1)
-    if not within or f.sf(between / within, DAYS - 1, len(off) - DAYS) > _MOST_P_VALUE:
+    if not within or fdtrc(DAYS - 1, len(off) - DAYS, between / within) > _MOST_P_VALUE:
         return ()
     if np.corrcoef(older, newer)[0, 1] < _LEAST_LIKENESS:
         return ()

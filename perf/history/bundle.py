@@ -196,7 +196,7 @@ def find(paths: DataPaths) -> tuple[Path, ...]:
         BundleError: their directory cannot be read.
 
     """
-    return tuple(paths.trials / name for name in list_names(paths))
+    return tuple(map(paths.trials.joinpath, list_names(paths)))
 
 
 def list_names(paths: DataPaths) -> list[str]:

@@ -23,7 +23,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from perf.history import bundle, distributions, kept_observations, observed
-from perf.history.observed import ObservedTrial
 from perf.history.place import has_history, read_place
 from perf.history.rows import (
     HEADS,
@@ -233,7 +232,7 @@ class History:
         with self.snapshot():  # what comes later names places in the rows that come first
             try:
                 common, rows = self._tables.trials(*observed.OBSERVED, [chosen])
-                trials = [*map(ObservedTrial._make, rows)]
+                trials = [*map(observed.ObservedTrial._make, rows)]
                 occasions = observed.occasions_of(common, trials)
                 known = kept_observations.read(kept, self._storage.origin, trials, occasions)
                 asked = [*map(int, np.flatnonzero(~known.is_known))]
@@ -515,9 +514,10 @@ def append_all(paths: DataPaths, report: Callable[[str], None]) -> Appended:
             "--data, or measure first: knickpoint nightly"
         )
     with open_history(paths.history) as history:
-        done = _append_each(history, found, report)
+        digests = history.bundle_digests()
+        done = _append_each(history, digests, found, report)
         # Of a history of several labs, each has its own bundles only.
-        gone = () if read_place(paths.history) else _find_gone(history, found)
+        gone = () if read_place(paths.history) else _find_gone(digests, found)
     if gone:
         report(
             f"The history has {_list_lost(gone, 'is not in ' + str(paths.trials))}\nIt keeps them. "
@@ -588,7 +588,7 @@ def _make_from(
     `known` has the digest of each one's bundle.
     """
     with open_history(fresh) as history:
-        result = _append_each(history, bundles, report)
+        result = _append_each(history, {}, bundles, report)
         now = history.bundle_digests()
         return result, sorted(name for name in known if now.get(TrialId(name)) != known[name])
 
@@ -599,13 +599,15 @@ def _list_lost(lost: Sequence[str], how: str = "is gone, cannot be read or is an
     return f"{trials} whose bundle {how}:\n{listed}"
 
 
-def _append_each(history: History, paths: Sequence[Path], report: Callable[[str], None]) -> Appended:
+def _append_each(
+    history: History, held: Mapping[TrialId, str], paths: Sequence[Path], report: Callable[[str], None]
+) -> Appended:
     # Known ones are reported at once: asked one by one, a catalog that is far away would take minutes.
-    digests = history.bundle_digests()
-    there = [place for place in paths if place.name in digests]
-    changed = _find_changed(history, digests, there)
+    by_name = {TrialId(place.name): place for place in paths}
+    there = {name: place for name, place in by_name.items() if name in held}
+    changed = _find_changed(history, held, there)
     new, known, bad = 0, len(there) - len(changed), list[str]()
-    for place, outcome in history.append_each([one for one in paths if one.name not in digests]):
+    for place, outcome in history.append_each([by_name[one] for one in by_name if one not in there]):
         if isinstance(outcome, BundleError):
             bad.append(str(outcome))
         elif outcome:
@@ -624,11 +626,10 @@ def _append_each(history: History, paths: Sequence[Path], report: Callable[[str]
 
 
 def _find_changed(
-    history: History, digests: Mapping[TrialId, str], places: Sequence[Path]
+    history: History, digests: Mapping[TrialId, str], places: Mapping[TrialId, Path]
 ) -> list[str]:
     """Return what is wrong with those of the known bundles that are due to be looked at again."""
-    here = {place.name for place in places}
-    newest = next((name for name in digests if name in here), None)
+    newest = next((name for name in digests if name in places), None)
     cycle = VERIFIED_WITHIN_DAYS
     while len(digests) > cycle * MOST_READ_AGAIN:  # doubled, so that days are dealt anew but rarely
         cycle *= 2
@@ -636,8 +637,7 @@ def _find_changed(
     due = {*_find_due(digests, days, cycle)}
     compared, read_whole = ({*islice(digests, most), *due} for most in (COMPARED_AGAIN, READ_AGAIN))
     changed: list[str] = []
-    for place in (one for one in places if one.name in compared):
-        name = TrialId(place.name)
+    for name, place in ((one, places[one]) for one in places if one in compared):
         try:
             if digests[name] != bundle.digest(place):
                 history.append(place)  # which refuses it
@@ -679,7 +679,7 @@ def verify(paths: DataPaths, report: Callable[[str], None]) -> Verified:
     unknown: list[TrialId] = []
     with open_history(paths.history, read_only=True) as history:
         digests = history.bundle_digests()
-        gone = () if read_place(paths.history) else _find_gone(history, found)
+        gone = () if read_place(paths.history) else _find_gone(digests, found)
     for count, place in enumerate(found, 1):
         try:
             bundle.check(place)
@@ -696,5 +696,5 @@ def verify(paths: DataPaths, report: Callable[[str], None]) -> Verified:
     return Verified(bundles=len(found), bad=tuple(bad), unknown=tuple(unknown), gone=gone)
 
 
-def _find_gone(history: History, paths: Sequence[Path]) -> tuple[TrialId, ...]:
-    return tuple(sorted(history.bundle_digests().keys() - {TrialId(place.name) for place in paths}))
+def _find_gone(digests: Mapping[TrialId, str], paths: Sequence[Path]) -> tuple[TrialId, ...]:
+    return tuple(sorted(digests.keys() - {TrialId(place.name) for place in paths}))

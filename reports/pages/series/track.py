@@ -78,7 +78,7 @@ class Track:
     @property
     def in_time(self) -> tuple[Slot, ...]:
         """Return its trials in the order of time."""
-        return tuple(sorted(self.slots, key=lambda slot: (slot.started_at, slot.trial)))
+        return tuple(sorted(self.slots, key=attrgetter("started_at", "trial")))
 
 
 def track_of(key: SeriesKey) -> TrackKey:
