@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from perf.history.rows import HistoryRow, as_utc
 from perf.model.columns import Columns, Observations, ObservedSeries, Occasion, Occasions
+from perf.model.errors import HistoryError
 from perf.model.facts import BOOT_ID, MAY_MOVE, THERMAL_THROTTLE_COUNT
 from perf.model.results import Purpose, Release, SeriesKey, TrialId, TrialStatus
 
@@ -236,13 +237,16 @@ def environments(
 ) -> dict[TrialId, Mapping[str, str]]:
     """Return the environment of each trial, by name, of the rows of `CODES` and `CODED`.
 
-    Those that trials have in common are one object in memory. Raises ValueError where different ones
-    have the same hash.
+    Those that trials have in common are one object in memory.
+
+    Raises:
+        HistoryError: different facts have the same hash.
+
     """
     rows = tuple(codes)
     pairs = {code: (name, value) for code, name, value in rows}
     if len(pairs) < len(rows):
-        raise ValueError("two facts have the same hash")
+        raise HistoryError("two facts in the history have the same hash: no trial's are known for sure")
     found: dict[TrialId, Mapping[str, str]] = {}
     for numbers, trials in coded:
         known = dict(sorted(pairs[number] for number in numbers))

@@ -54,8 +54,8 @@ class Tables:
     ) -> tuple[Mapping[int, HistoryRow], Iterator[tuple[Any, ...]]]:
         """Return the rows that trials have in `common`, by number, and each one's `own` and its number.
 
-        `rest` says which trials, and in which order. All columns of each take five times as long. Only
-        in a snapshot. Raises ValueError where different rows have the same hash.
+        `rest` says which trials, and in which order. Only in a snapshot: what is in common is asked
+        first. Raises ValueError where different rows have the same hash.
         """
         columns = ", ".join(common)
         alike = (

@@ -14,8 +14,8 @@ from reports.site.writing import Batch, LazyBatches, SiteFile
 from reports.wording.links import trial_page
 
 _LINK = re.compile(rb"""trials/(?<=["'/]trials/)[^"'#/<>\s]+\.html(?=["'])""")
-"""An address of the page of a trial, in HTML and in data. What is in front of it is asked when it was
-found: a pattern that begins with fixed letters is searched many times as fast."""
+"""An address of the page of a trial, in HTML and in data. What is in front of it is asked once it was
+found: a pattern that begins with fixed letters is found faster."""
 _LINKING = (".html", ".js")
 
 

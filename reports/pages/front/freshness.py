@@ -64,7 +64,8 @@ def start_nights(trials: Iterable[TrialHead]) -> dict[str, datetime]:
     """Return when each night began, by its name; trials on request belong to none."""
     starts: dict[str, datetime] = {}
     for trial in trials:
-        if trial.night and not starts.get(trial.night, trial.started_at) < trial.started_at:
+        known = starts.get(trial.night)
+        if trial.night and (known is None or trial.started_at < known):
             starts[trial.night] = trial.started_at
     return starts
 

@@ -273,7 +273,7 @@ def _digest(
 
 def digest_changes(variant: Variant, medians: Medians, settings: Detection) -> str:
     """Digest what changed within a variant."""
-    # The largest of a series comes first; what it is worth moves a bit each night.
+    # The largest of a series comes first; by how much it is, in all its digits, moves each night.
     found = sorted(
         medians.changes[variant.id], key=lambda one: (one.series.key, -abs(one.relative_change))
     )
