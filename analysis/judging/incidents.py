@@ -280,10 +280,9 @@ def group(cases: Iterable[Case]) -> tuple[tuple[Case, ...], ...]:
     """Join the cases to incidents, the lead of each first. Each case is in exactly one."""
     groups: list[list[Case]] = []
     for case in sorted(cases, key=lambda case: case.rank):
-        for joined in groups:
-            if _may_join(case, joined[0]) and all(_may_join(case, one) for one in joined):
-                joined.append(case)
-                break
+        of_one_cause = (joined for joined in groups if all(_may_join(case, one) for one in joined))
+        if (home := next(of_one_cause, None)) is not None:
+            home.append(case)
         else:
             groups.append([case])
     return tuple(map(tuple, groups))

@@ -29,8 +29,9 @@ _NAMED = ("topology", "testbed", "workload", "config")
 _OF_HEAD = ("night", "purpose", "experiment", "testbed_class", "engine", "seed", "status")
 _PLAIN = (*_OF_HEAD, "log_tail", "harness_version")
 _RELEASE = ("system", "version", "line", "ordinal", "released_at")
+_HEAD_OWN = ("trial_id", "night", "started_at", "finished_at")
 HEADS = (
-    _HEAD_OWN := ("trial_id", "night", "started_at", "finished_at"),
+    _HEAD_OWN,
     (
         *(name for name in _OF_HEAD if name != "night"),
         *(*_RELEASE, "artifact_source", "artifact_sha256"),

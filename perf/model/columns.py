@@ -77,10 +77,7 @@ class Occasions(Sequence[Occasion]):
     @cached_property
     def moments(self) -> NDArray[np.datetime64]:
         """Return when each started, in UTC."""
-        starts = [one.started_at for one in self._occasions]
-        found = [
-            (one if one.tzinfo is UTC else one.astimezone(UTC)).replace(tzinfo=None) for one in starts
-        ]
+        found = [one.started_at.astimezone(UTC).replace(tzinfo=None) for one in self._occasions]
         return np.array(found, dtype="datetime64[us]")
 
     @cached_property

@@ -1,6 +1,6 @@
 """What is reported elsewhere than on pages: the feed, the test report, badges and the export."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import partial
 
 import numpy as np
@@ -111,9 +111,10 @@ def _batches_of_points(
     """Yield the points of an experiment: those of years that are over stay as they are."""
     as_json = points_path(experiment, "json")
     newest = newest_points(_MOST_IN_JSON)
+    shared = _group_by_trials(judged)
     years = {
         points_path(experiment, f"{year}.parquet"): points_of_year(year)
-        for year in _find_years(judged) or {context.now.year}
+        for year in _find_years(shared) or {context.now.year}
     }
 
     def make(paths: Collection[str]) -> Iterator[SiteFile]:
@@ -125,34 +126,35 @@ def _batches_of_points(
                 yield SiteFile(path, writer.write_points(points))
 
     chosen = {as_json: newest, **years}
-    yield Batch({path: _digest(context, judged, choose) for path, choose in chosen.items()}, make)
+    yield Batch({path: _digest(context, shared, choose) for path, choose in chosen.items()}, make)
 
 
-def _find_years(judged: Sequence[JudgedSeries]) -> set[int]:
-    """Return the years in which points of some series were measured."""
-    return {
-        year
-        for points in _by_trials(judged).values()
-        for year in np.unique(
-            points.columns.occasions.years[np.asarray(points.columns.places)]
-        ).tolist()
-    }
+def _group_by_trials(judged: Iterable[JudgedSeries]) -> Sequence[tuple[Points, Sequence[str]]]:
+    """Return the series that share their trials, as most do: the points of one, the names of all."""
+    groups: dict[tuple[TrialId, ...], tuple[Points, list[str]]] = {}
+    for one in judged:
+        points = one.series.points
+        groups.setdefault(points.trials, (points, []))[1].append(series_stem(one.series.key))
+    return [*groups.values()]
 
 
-def _by_trials(judged: Sequence[JudgedSeries]) -> dict[tuple[TrialId, ...], Points]:
-    """Return the points of one series of all that share their trials, as most do."""
-    return {one.series.points.trials: one.series.points for one in judged}
-
-
-def _digest(context: SiteContext, judged: Sequence[JudgedSeries], choose: ChooseSpans) -> str:
-    """Digest the chosen points of some series, and where in these they are."""
-    of_trials = {}
-    for trials, points in _by_trials(judged).items():
-        spans = choose(points)
-        measured = [context.digest_of(trials[first:end]) for first, end in spans]
-        of_trials[trials] = repr([*zip(spans, measured, strict=True)]) if all(measured) else ""
-    if not all(of_trials.values()):
-        return ""
-    return digest(
-        f"{series_stem(one.series.key)} {of_trials[one.series.points.trials]}" for one in judged
+def _find_years(shared: Iterable[tuple[Points, Sequence[str]]]) -> set[int]:
+    """Return the years in which points were measured."""
+    of_points = (
+        points.columns.occasions.years[np.asarray(points.columns.places)] for points, _ in shared
     )
+    return {year for years in of_points for year in np.unique(years).tolist()}
+
+
+def _digest(
+    context: SiteContext, shared: Iterable[tuple[Points, Sequence[str]]], choose: ChooseSpans
+) -> str:
+    """Digest the chosen points, and where in their series they are; empty where one has no digest."""
+    parts: list[str] = []
+    for points, names in shared:
+        spans = choose(points)
+        measured = [context.digest_of(points.trials[first:end]) for first, end in spans]
+        if not all(measured):
+            return ""
+        parts.append(repr((names, spans, measured)))
+    return digest(parts)

@@ -11,6 +11,9 @@ import pytest
 from click.testing import CliRunner
 from pydantic import TypeAdapter
 
+from analysis.detection.verdict import Outcome
+from analysis.judging.judgement import JudgedSeries, Judgement
+from analysis.judging.verdicts import Verdict, VerdictBasis
 from perf.local.paths import DataPaths
 from reports.commands.report import report
 from reports.notifications.step_summary import VARIABLE
@@ -80,6 +83,22 @@ def test_points_are_made_again_only_where_a_bundle_changed(context: SiteContext)
     }
     unknown = versions(replace(context, digests={}))
     assert {path for path, version in unknown.items() if not version} >= changed
+
+
+def test_an_experiment_without_a_point_has_a_file_of_points_all_the_same(
+    context: SiteContext, tmp_path: Path
+) -> None:
+    """Else whoever asks all of them would be refused on a first night that failed."""
+    verdict = Verdict(outcome=Outcome.INVALID, basis=VerdictBasis.NO_TRIAL)
+    judged = tuple(
+        JudgedSeries(series=replace(one.series, points=()), change_points=(), verdict=verdict)
+        for one in context.judgement.series
+    )
+    empty = replace(context, judgement=Judgement(series=judged))
+    site = write_site(tmp_path / "site", elsewhere.batches(empty)).parent
+    with duckdb.connect() as db:
+        query = f"SELECT count(*) FROM '{site}/data/export/points/*.parquet'"  # noqa: S608  our own
+        assert db.execute(query).fetchone() == (0,)
 
 
 def test_the_command_writes_the_summary_of_its_job(
