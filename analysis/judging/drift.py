@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from analysis.detection import words
 from analysis.detection.detection import ChangePoint, Detector, DetectorResult, find_changes
+from analysis.detection.long_series import for_length
 from analysis.detection.noise import can_confirm, minimum_detectable_effect
 from analysis.detection.series import Point, Points, Series, build_series
 from analysis.judging.change_locations import ChangeLocation, is_same_time, locate
@@ -131,6 +132,7 @@ def _watch(series: Series, settings: Detection, detector: Detector) -> Watch:
     order = np.array(sorted(range(len(times)), key=times.__getitem__), dtype=int)
     in_time = Series(key=series.key, points=Points(columns.pick(order)))
     is_searched = len(in_time.points) >= settings.minimum_points
+    detector = for_length(detector, len(in_time.points))
     reading = detector.read(in_time.points.values, in_time.points.days) if is_searched else None
     return Watch(
         series=in_time,

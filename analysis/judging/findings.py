@@ -21,6 +21,7 @@ from analysis.detection.detection import (
     DetectorResult,
     find_changes,
 )
+from analysis.detection.long_series import for_length
 from analysis.detection.series import Series, find_occasions
 from analysis.detection.verdict import Outcome
 from analysis.judging.verdicts import FalseDiscovery, Verdict, VerdictBasis
@@ -94,6 +95,7 @@ def search(series: Series, settings: Detection, detector: Detector) -> SeriesFin
     """Search a series for changes, or say why it cannot be searched."""
     if refusal := _refuse(series, settings):
         return SeriesFinding(series=series, refusal=refusal)
+    detector = for_length(detector, len(series.points))
     reading = detector.read(series.points.values, series.points.days)
     changes = find_changes(series, reading, detector.name)
     is_stirred = _changed_recently(series, reading)

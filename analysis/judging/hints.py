@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis.detection.detection import ChangePoint, ChangeState, Detector, find_changes
+from analysis.detection.long_series import for_length
 from analysis.detection.series import Points, Series, build_series, rank_occasions
 from analysis.detection.verdict import Outcome
 from analysis.judging.findings import FALSE_SHARE, SeriesFinding, adjust
@@ -180,7 +181,7 @@ def find_hints(
 
 
 def _search(series: Series, detector: Detector) -> SeriesFinding:
-    reading = detector.read(series.points.values)
+    reading = for_length(detector, len(series.points)).read(series.points.values)
     changes = find_changes(series, reading, detector.name)
     return SeriesFinding(series=series, changes=changes, reading=reading)
 

@@ -1,0 +1,137 @@
+"""Long series: what is old is read once, and each night the newest points. Pure.
+
+A step is found by the hundred points on each side of it, and the noise by a few hundred: a night has
+no say in what happened years ago. So a long series is read in two parts that overlap. The old part ends
+at the same point for `_STEP` points, and whoever remembers readings reads it once in as many nights.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from analysis.detection.detection import Detector, DetectorResult, Drift
+from analysis.detection.noise import Noise, Values, median
+from analysis.detection.weeks import Days, without_week
+
+_STEP = 512
+"""Points by which the border moves; as many are in the newest part at least. Shorter ones are whole."""
+_OVERLAP = 256
+"""Each part knows more points behind the border than any test of a step looks at."""
+
+
+def for_length(detector: Detector, count: int) -> Detector:
+    """Return what reads a series of so many points, as it is and as it was a few nights ago.
+
+    The border is that of tonight: where it moves, old steps may be seen anew or no longer, and if the
+    nights before had another border, that would be news.
+    """
+    first = count // _STEP * _STEP - _STEP
+    return _InTwoParts(detector, first) if first > 0 else detector
+
+
+@dataclass(frozen=True, slots=True)
+class _InTwoParts:
+    """Reads a series by another detector: the old part, and what is newest from `first` on."""
+
+    detector: Detector
+    first: int
+
+    @property
+    def name(self) -> str:
+        return self.detector.name
+
+    def read(self, values: Sequence[float] | Values, days: Days = ()) -> DetectorResult:
+        """Describe what is to be seen; scatter and week are those of the newest part."""
+        end = self.first + _OVERLAP
+        if len(values) <= end:
+            return self.detector.read(values, days)
+        old = self.detector.read(values[:end], days[:end])
+        new = _behind(self.first, self.detector.read(values[self.first :], days[self.first :]))
+        joined = _join(old, new, _choose_border(self.first, end, old, new))
+        return replace(joined, noise=_of_newest_level(joined, values, days))
+
+
+def _behind(first: int, reading: DetectorResult) -> DetectorResult:
+    """Return a reading of values that have `first` others in front of them."""
+    return replace(
+        reading,
+        shifts=tuple(
+            replace(
+                one, index=one.index + first, earliest=one.earliest + first, latest=one.latest + first
+            )
+            for one in reading.shifts
+        ),
+        drifts=tuple(
+            replace(one, first=one.first + first, last=one.last + first) for one in reading.drifts
+        ),
+        spreads=tuple(replace(one, index=one.index + first) for one in reading.spreads),
+    )
+
+
+def _choose_border(first: int, end: int, old: DetectorResult, new: DetectorResult) -> int:
+    """Return from which point on the newest part is believed: as far from any step as can be.
+
+    Both parts know more than a hundred points on each side of it. A step next to it could be in front
+    of it for one part and behind it for the other, and would be lost or reported twice.
+    """
+    low, high = first + _OVERLAP * 2 // 5, end - _OVERLAP * 2 // 5
+    steps = sorted(
+        {low, high} | {one.index for one in (*old.shifts, *new.shifts) if low < one.index < high}
+    )
+    before, after = max(pairwise(steps), key=lambda gap: gap[1] - gap[0])
+    return (before + after + 1) // 2
+
+
+def _join(old: DetectorResult, new: DetectorResult, border: int) -> DetectorResult:
+    """Return what the old part saw before the border, and the newest part from it on."""
+    return replace(
+        new,
+        shifts=(
+            *(one for one in old.shifts if one.index < border),
+            *(one for one in new.shifts if one.index >= border),
+        ),
+        drifts=_join_drifts(old.drifts, new.drifts, border),
+        spreads=(
+            *(one for one in old.spreads if one.index < border),
+            *(one for one in new.spreads if one.index >= border),
+        ),
+    )
+
+
+def _of_newest_level(
+    joined: DetectorResult, values: Sequence[float] | Values, days: Days
+) -> Noise | None:
+    """Return the noise with its newest confirmed level, which may have begun in the old part."""
+    index = max((one.index for one in joined.shifts if one.is_confirmed), default=0)
+    newest = without_week(values[index:], days[index:], joined.week)
+    return joined.noise and replace(joined.noise, level=median(newest), points=len(newest))
+
+
+def _join_drifts(old: Sequence[Drift], new: Sequence[Drift], border: int) -> tuple[Drift, ...]:
+    """Return the slow movements on both sides of the border; what goes on across it is one."""
+    ended = [one for one in old if one.last <= border]
+    going = [_until(one, border) for one in old if one.first < border < one.last]
+    joined = []
+    for one in new:
+        if one.last <= border:
+            continue
+        rest = _since(one, border) if one.first < border else one
+        begin = next((other for other in going if _go_on(other, rest)), None)
+        if begin is not None:
+            going.remove(begin)
+            rest = replace(begin, last=rest.last, after=begin.after + rest.after - rest.before)
+        joined.append(rest)
+    return tuple(sorted((*ended, *going, *joined), key=lambda one: (one.first, one.last)))
+
+
+def _until(drift: Drift, border: int) -> Drift:
+    return replace(drift, last=border, after=drift.before + drift.moved(border))
+
+
+def _since(drift: Drift, border: int) -> Drift:
+    return replace(drift, first=border, before=drift.before + drift.moved(border))
+
+
+def _go_on(one: Drift, other: Drift) -> bool:
+    """Return whether a movement is the beginning of another one, in the same direction."""
+    return one.last == other.first and (one.after > one.before) is (other.after > other.before)

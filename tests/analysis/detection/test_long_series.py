@@ -1,0 +1,141 @@
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import pytest
+from catalogs import shipped
+
+from analysis.detection.alerts import follow, sight
+from analysis.detection.detection import DetectorResult, Drift, Shift, SpreadChange
+from analysis.detection.long_series import for_length
+from analysis.detection.noise import Noise, Values
+from analysis.detection.step_detector import StepDetector
+from analysis.detection.weeks import Days
+
+STEPS = StepDetector(settings=shipped().detection)
+NOISE = Noise(deviation=1.0, persistence=0.0, level=5.0, points=3, all_points=512)
+
+
+@dataclass(slots=True)
+class Answering:
+    """Notes how many values it was asked about, and gives the readings prepared for so many."""
+
+    readings: dict[int, DetectorResult] = field(default_factory=dict)
+    asked: list[int] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        return "prepared"
+
+    def read(self, values: Sequence[float] | Values, days: Days = ()) -> DetectorResult:
+        assert len(days) in (0, len(values))
+        self.asked.append(len(values))
+        return self.readings.get(len(values), DetectorResult(noise=NOISE))
+
+
+def noise(seed: int, count: int) -> list[float]:
+    generator = random.Random(seed)  # noqa: S311  test data, not a secret
+    return [generator.gauss(100, 1) for _ in range(count)]
+
+
+def shift(index: int, *, is_confirmed: bool = True) -> Shift:
+    return Shift(
+        index=index, earliest=index - 1, latest=index + 1, p_value=1e-9, is_confirmed=is_confirmed
+    )
+
+
+def test_a_shorter_series_is_read_whole() -> None:
+    detector = Answering()
+    assert for_length(detector, 1023) is detector
+    assert for_length(detector, 1024) is not detector
+
+
+def test_nights_ask_about_the_same_old_part_until_the_border_moves() -> None:
+    detector = Answering()
+    for count in (1024, 1025, 1535, 1536):
+        for_length(detector, count).read([1.0] * count, range(count))
+    assert detector.asked == [768, 512, 768, 513, 768, 1023, 1280, 512]
+
+
+def test_a_series_as_it_was_when_all_was_old_is_read_whole() -> None:
+    detector = Answering()
+    for_length(detector, 1024).read([1.0] * 768, range(768))
+    assert detector.asked == [768]
+
+
+@pytest.mark.parametrize("place", range(596, 684, 4))
+def test_a_step_anywhere_about_the_border_is_found_once(place: int) -> None:
+    values = noise(place, 1100)
+    values[place:] = [value + 6 for value in values[place:]]
+    reading = for_length(STEPS, len(values)).read(values, range(len(values)))
+    (found,) = reading.shifts
+    assert abs(found.index - place) <= 1
+    assert found.is_confirmed
+
+
+def test_the_border_is_as_far_from_steps_as_can_be() -> None:
+    # Of 614 to 666, where the border may be, nothing is further from a step than 655.
+    old = DetectorResult(noise=NOISE, shifts=(shift(100), shift(620), shift(645), shift(700)))
+    new = DetectorResult(noise=NOISE, shifts=(shift(621 - 512), shift(644 - 512), shift(900 - 512)))
+    detector = Answering({768: old, 588: new})
+    reading = for_length(detector, 1100).read([1.0] * 1100)
+    # What the old part sees behind it, and the newest part in front of it, is left out.
+    assert [one.index for one in reading.shifts] == [100, 620, 644, 900]
+
+
+def test_scatter_and_newest_level_are_those_of_the_newest_part() -> None:
+    values = [5.0] * 300 + [7.0] * 800
+    old = DetectorResult(
+        shifts=(shift(300), shift(310, is_confirmed=False)),
+        noise=replace(NOISE, deviation=3.0),
+        spreads=(SpreadChange(index=200, before=1, after=2, p_value=0.001),),
+        week=(1.0,) * 7,
+    )
+    new = DetectorResult(
+        noise=NOISE, spreads=(SpreadChange(index=300, before=2, after=1, p_value=0.001),)
+    )
+    reading = for_length(Answering({768: old, 588: new}), 1100).read(values)
+    assert reading.noise == replace(NOISE, level=7.0, points=800)
+    assert reading.week == ()
+    assert [one.index for one in reading.spreads] == [200, 812]
+
+
+def test_a_slow_movement_across_the_border_is_one() -> None:
+    old = DetectorResult(
+        noise=NOISE,
+        drifts=(
+            Drift(first=10, last=90, before=0, after=5),
+            Drift(first=540, last=767, before=5, after=5 + 227),
+        ),
+    )
+    new = DetectorResult(
+        noise=NOISE,
+        drifts=(
+            Drift(first=0, last=288, before=100, after=100 + 288),
+            Drift(first=300, last=400, before=388, after=300),
+        ),
+    )
+    reading = for_length(Answering({768: old, 588: new}), 1100).read([1.0] * 1100)
+    assert reading.drifts == (
+        Drift(first=10, last=90, before=0, after=5),
+        Drift(first=540, last=800, before=5, after=5 + 260),
+        Drift(first=812, last=912, before=388, after=300),
+    )
+
+
+@pytest.mark.parametrize("seed", [407, 428])
+def test_where_the_border_moves_nothing_old_is_news(seed: int) -> None:
+    """Log-normal noise, of which these parts show steps that others do not: so they did last night."""
+    values, days = np.random.default_rng(seed).lognormal(0, 1, 1536), np.arange(1536)
+
+    def find_news(border_of: Callable[[int], int]) -> list[int]:
+        sightings = []
+        for night in (1534, 1535, 1536):
+            detector = for_length(STEPS, border_of(night))
+            reading = detector.read(values[:night], days[:night])
+            sightings.append((night, sight(values[:night], reading, range(1536), days[:night])))
+        return [one.index for one in follow(sightings) if one.reported_at == 1536]
+
+    assert find_news(lambda night: night)
+    assert not find_news(lambda _: 1536)
