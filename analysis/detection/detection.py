@@ -11,7 +11,7 @@ from typing import Protocol
 import numpy as np
 
 from analysis.detection.effects import relative_change
-from analysis.detection.noise import Noise, Values
+from analysis.detection.noise import Noise, Values, median
 from analysis.detection.series import Point, Series
 from analysis.detection.verdict import Outcome
 from analysis.detection.weeks import Days, without_week
@@ -192,7 +192,7 @@ def levels(
 
 
 def _level(values: Values, noise: Noise | None) -> float:
-    middle = float(np.median(values))
+    middle = median(values)
     room = _OUTLIER * noise.deviation if noise else math.inf
     return math.fsum(array("d", np.clip(values, middle - room, middle + room).tobytes())) / len(values)
 

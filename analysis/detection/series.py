@@ -6,10 +6,9 @@ moving target, such as a nightly build, is one release of its own line: its seri
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import compress
 from typing import overload
 
 import numpy as np
@@ -19,6 +18,7 @@ from perf.model.columns import (
     Columns,
     ObservedSeries,
     Occasion,
+    OccasionKind,
     Occasions,
     gather,
     order_by_numbers,
@@ -77,7 +77,7 @@ class Points(Sequence[Point]):
             for one in kept
         ]
         values, iterations = [one.value for one in kept], [one.iterations for one in kept]
-        return cls(Columns.of(Occasions(occasions), places, values, iterations))
+        return cls(Columns.of(Occasions.of(occasions), places, values, iterations))
 
     @property
     def values(self) -> Sequence[float]:
@@ -144,7 +144,7 @@ class Points(Sequence[Point]):
         known = self.columns.occasions.release_of_number
         return frozenset(known[int(one)].version for one in np.flatnonzero(np.bincount(self.releases)))
 
-    def has(self, is_wanted: Callable[[Occasion], bool]) -> bool:
+    def has(self, is_wanted: Callable[[OccasionKind], bool]) -> bool:
         """Return whether any point is of such an occasion; `is_wanted` is no passing closure."""
         return bool(self.columns.occasions.mask(is_wanted)[np.asarray(self.columns.places)].any())
 
@@ -212,6 +212,21 @@ class Series:
 
 def find_occasions(series: Iterable[Series]) -> Iterator[Occasion]:
     """Yield each occasion on which a point of any of the series was measured, once."""
+    for occasions, places in _find_measured(series):
+        yield from map(occasions.__getitem__, places)
+
+
+def find_newest_occasion(series: Iterable[Series]) -> Occasion | None:
+    """Return the last of the occasions on which a point of any of the series was measured."""
+    latest = []
+    for occasions, places in _find_measured(series):
+        moments = occasions.moments[places]
+        latest += [*map(occasions.__getitem__, places[moments == moments.max()])]
+    return max(latest, key=lambda one: (one.started_at, one.trial), default=None)
+
+
+def _find_measured(series: Iterable[Series]) -> Iterator[tuple[Occasions, NDArray[np.integer]]]:
+    """Yield the occasions that series hold, and the places of those that measured any of them."""
     held: dict[int, Occasions] = {}
     measured: dict[int, NDArray[np.bool_]] = {}
     for one in series:
@@ -221,48 +236,29 @@ def find_occasions(series: Iterable[Series]) -> Iterator[Occasion]:
             measured[id(occasions)] = np.zeros(len(occasions), dtype=bool)
         measured[id(occasions)][np.asarray(columns.places)] = True
     for identity, occasions in held.items():
-        yield from compress(occasions, measured[identity])
+        if measured[identity].any():
+            yield occasions, np.flatnonzero(measured[identity])
 
 
-def build_series(
-    observations: Iterable[Observation], ranks: Mapping[int, NDArray[np.integer]] | None = None
-) -> tuple[Series, ...]:
+def build_series(observations: Iterable[Observation]) -> tuple[Series, ...]:
     """Group observations by key, ascending by key, into ordered series of completed trials.
-
-    `ranks` are those of their occasions, if they are known.
 
     A key whose every trial is invalid or failed gives a series without points, so that its silence
     can be known. Raises ValueError where a completed trial holds a value that is not finite, or gives
     two values for one series: both are defects of the measurement, and dropping one would hide it.
     """
-    groups = gather(observations).series
-    ranks = ranks or rank_occasions(groups)
-    return tuple(_put_in_series(one, ranks[id(one.columns.occasions)]) for one in groups)
+    return tuple(map(_put_in_series, gather(observations).series))
 
 
-def _put_in_series(observed: ObservedSeries, ranks: NDArray[np.integer]) -> Series:
+def _put_in_series(observed: ObservedSeries) -> Series:
     columns = observed.where(_is_completed).columns
     _refuse_defects(observed.key, columns)
-    order = np.argsort(ranks[np.asarray(columns.places)], kind="stable")
+    order = np.argsort(columns.occasions.ranks[np.asarray(columns.places)], kind="stable")
     return Series(key=observed.key, points=Points(columns.pick(order)))
 
 
-def _is_completed(occasion: Occasion) -> bool:
+def _is_completed(occasion: OccasionKind) -> bool:
     return occasion.status is TrialStatus.COMPLETED
-
-
-def rank_occasions(groups: Iterable[ObservedSeries]) -> dict[int, NDArray[np.integer]]:
-    """Return the ranks of occasions in the order of a series, by the id of what holds the occasions.
-
-    Occasions that are equal there have equal ranks.
-    """
-    held = {id(one.columns.occasions): one.columns.occasions for one in groups}
-    ranks = {}
-    for identity, occasions in held.items():
-        positions = list(map(position, occasions))
-        known = {one: number for number, one in enumerate(sorted(set(positions)))}
-        ranks[identity] = np.array([known[one] for one in positions], dtype=int)
-    return ranks
 
 
 def _refuse_defects(key: SeriesKey, columns: Columns) -> None:

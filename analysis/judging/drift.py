@@ -8,12 +8,11 @@ Asked are the canaries of the same trials, and the sentinels of the same testbed
 of these, those of the same work if there are any.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import numpy as np
-from numpy.typing import NDArray
 
 from analysis.detection import words
 from analysis.detection.detection import ChangePoint, Detector, DetectorResult, find_changes
@@ -21,7 +20,7 @@ from analysis.detection.long_series import for_length
 from analysis.detection.noise import can_confirm, minimum_detectable_effect
 from analysis.detection.series import Point, Points, Series, build_series
 from analysis.judging.change_locations import ChangeLocation, is_same_time, locate
-from perf.model.columns import Observations, Occasion
+from perf.model.columns import Observations, OccasionKind
 from perf.model.metrics import CANARY_PHASES
 from perf.model.results import Observation, Purpose, SeriesKey
 from perf.model.rules import Detection
@@ -105,7 +104,7 @@ def is_watch(observation: Observation) -> bool:
     return is_sentinel(observation) or is_canary(observation.key)
 
 
-def is_sentinel(one: Observation | Occasion) -> bool:
+def is_sentinel(one: Observation | OccasionKind) -> bool:
     """Return whether an old release was measured to watch the testbed."""
     return one.purpose is Purpose.SENTINEL
 
@@ -117,12 +116,11 @@ def is_canary(key: SeriesKey) -> bool:
 
 def read_watches(
     observations: Observations,
-    ranks: Mapping[int, NDArray[np.integer]],
     settings: Detection,
     detector: Detector,
 ) -> tuple[Watch, ...]:
     """Search canaries and sentinels for changes. Raises ValueError as `build_series` does."""
-    series = (one for one in build_series(observations, ranks) if one.points)
+    series = (one for one in build_series(observations) if one.points)
     return tuple(_watch(one, settings, detector) for one in series)
 
 

@@ -22,7 +22,7 @@ from analysis.detection.detection import (
     find_changes,
 )
 from analysis.detection.long_series import for_length
-from analysis.detection.series import Series, find_occasions
+from analysis.detection.series import Series, find_newest_occasion
 from analysis.detection.verdict import Outcome
 from analysis.judging.verdicts import FalseDiscovery, Verdict, VerdictBasis
 from perf.model.metrics import METRICS, origin
@@ -233,5 +233,5 @@ def is_imported(change: ChangePoint) -> bool:
 
 def newest_night(series: Iterable[Series]) -> str:
     """Name the night that measured last; empty where nothing was measured."""
-    last = max(find_occasions(series), key=lambda one: (one.started_at, one.trial), default=None)
+    last = find_newest_occasion(series)
     return last.night if last else ""

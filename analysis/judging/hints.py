@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 
 from analysis.detection.detection import ChangePoint, ChangeState, Detector, find_changes
 from analysis.detection.long_series import for_length
-from analysis.detection.series import Points, Series, build_series, rank_occasions
+from analysis.detection.series import Points, Series, build_series
 from analysis.detection.verdict import Outcome
 from analysis.judging.findings import FALSE_SHARE, SeriesFinding, adjust
-from perf.model.columns import Columns, Observations, ObservedSeries, Occasion
+from perf.model.columns import Columns, Observations, ObservedSeries, OccasionKind
 from perf.model.metrics import METHOD_CPU, PACKAGE_CPU
 from perf.model.results import SeriesKey, TrialStatus
 from perf.model.stacks import UNSEEN, package_of
@@ -209,16 +209,14 @@ def _tabulate(profiled: Observations, minimum_points: int) -> Iterator[_Table]:
 
     Code that is missing in one cost nothing there.
     """
-    ranks = rank_occasions(profiled.series)
     phases: defaultdict[SeriesKey, list[ObservedSeries]] = defaultdict(list)
     for one in profiled.series:
         if one.key.metric in _CODE:
             phases[replace(one.key, metric="", statistic="")].append(one.where(_is_completed))
     for key, group in phases.items():
         occasions = group[0].columns.occasions
-        ranked = ranks[id(occasions)]
         places = sorted(
-            {place for one in group for place in one.columns.places}, key=ranked.__getitem__
+            {place for one in group for place in one.columns.places}, key=occasions.ranks.__getitem__
         )
         position = {place: number for number, place in enumerate(places)}
         costs: dict[str, dict[str, _Values]] = {metric: {} for metric in _CODE}
@@ -241,5 +239,5 @@ def _tabulate(profiled: Observations, minimum_points: int) -> Iterator[_Table]:
         )
 
 
-def _is_completed(occasion: Occasion) -> bool:
+def _is_completed(occasion: OccasionKind) -> bool:
     return occasion.status is TrialStatus.COMPLETED

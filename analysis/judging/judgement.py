@@ -17,12 +17,11 @@ from types import MappingProxyType
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from analysis.detection.alerts import Alert
 from analysis.detection.detection import ChangePoint, Detector, DetectorResult, Drift, SpreadChange
 from analysis.detection.noise import Noise, noise_of_level
-from analysis.detection.series import Series, build_series, rank_occasions
+from analysis.detection.series import Series, build_series
 from analysis.detection.verdict import Outcome, merge
 from analysis.judging.change_locations import locate
 from analysis.judging.drift import Watch, is_canary, is_sentinel, is_watch, read_watches
@@ -57,7 +56,7 @@ from analysis.judging.verdicts import (
     detectable,
     stand,
 )
-from perf.model.columns import Observations, ObservedSeries, Occasion, gather
+from perf.model.columns import Observations, ObservedSeries, OccasionKind, gather
 from perf.model.metrics import DIAGNOSTICS
 from perf.model.results import Observation, SeriesKey, TrialId, TrialStatus
 from perf.model.rules import Detection, TriageEntry
@@ -150,11 +149,10 @@ def judge(
     """
     observed = gather(observations)
     watching = _find_watching(observed, watched)
-    ranks = rank_occasions((*observed.series, *watching.series))
-    watches = read_watches(watching, ranks, settings, detector)
+    watches = read_watches(watching, settings, detector)
     observed = _find_judged(observed, settings)
-    unusable = _newest_unusable(observed.series, ranks)
-    series = build_series(observed, ranks)
+    unusable = _newest_unusable(observed.series)
+    series = build_series(observed)
     tonight = newest_night(series)
     found = tuple(spread(partial(search, settings=settings, detector=detector), series))
     findings = hold_against_each_other(found, tonight)
@@ -212,7 +210,7 @@ def _find_judged(observed: Observations, settings: Detection) -> Observations:
     return Observations(tuple(one for one in found if len(one)))
 
 
-def _is_no_sentinel(occasion: Occasion) -> bool:
+def _is_no_sentinel(occasion: OccasionKind) -> bool:
     return not is_sentinel(occasion)
 
 
@@ -222,13 +220,11 @@ def _is_judged(key: SeriesKey, settings: Detection) -> bool:
     return key.metric not in settings.judged or key.statistic in settings.judged[key.metric]
 
 
-def _newest_unusable(
-    groups: Iterable[ObservedSeries], ranks: Mapping[int, NDArray[np.integer]]
-) -> dict[SeriesKey, Observation]:
+def _newest_unusable(groups: Iterable[ObservedSeries]) -> dict[SeriesKey, Observation]:
     """Return, by key, the last observation in series order where its trial was not completed."""
     unusable = {}
     for one in groups:
-        ranked = ranks[id(one.columns.occasions)]
+        ranked = one.columns.occasions.ranks
         newest = int(np.argmax(ranked[np.asarray(one.columns.places)]))
         if one.columns.occasion(newest).status is not TrialStatus.COMPLETED:
             unusable[one.key] = one[newest]

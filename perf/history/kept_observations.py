@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from perf.history.observed import ObservedTrial
+from perf.history.observed import ObservedTrials
 from perf.local.standing import describe_code
 from perf.model.columns import Columns, Observations, Occasions
 from perf.model.results import SeriesKey
@@ -37,33 +37,33 @@ class KeptObservations:
 
 
 def read(
-    path: Path | None, origin: str, trials: Sequence[ObservedTrial], occasions: Occasions
+    path: Path | None, origin: str, trials: ObservedTrials, occasions: Occasions
 ) -> KeptObservations:
     """Return what `path` has of these trials, in the order of `observed.OBSERVED`.
 
     `origin` tells the history from all others.
     """
-    nothing = KeptObservations({}, np.zeros(len(trials), dtype=bool))
+    nothing = KeptObservations({}, np.zeros(len(occasions), dtype=bool))
     if path is None:
         return nothing
     with suppress(*_BROKEN), path.open("rb") as opened, np.load(opened, allow_pickle=False) as file:
         names = _text(file["trials"]).split("\n")
-        place = {one.trial: number for number, one in enumerate(trials)}
+        place = {name: number for number, name in enumerate(trials.trial_id)}
         places = np.array([place[name] for name in names], dtype=np.uint32)
-        about = _describe(origin, [trials[number] for number in places])
-        if _text(file["about"]) == about:
-            is_known = np.zeros(len(trials), dtype=bool)
+        bundles = [*map(trials.bundle_sha256.__getitem__, places)]
+        if _text(file["about"]) == _describe(origin, names, bundles):
+            is_known = np.zeros(len(occasions), dtype=bool)
             is_known[places] = True
             return KeptObservations(_series(file, places, occasions), is_known)
     return nothing
 
 
-def write(path: Path, origin: str, trials: Sequence[ObservedTrial], observations: Observations) -> None:
+def write(path: Path, origin: str, trials: ObservedTrials, observations: Observations) -> None:
     """Keep all that is known of these trials, if the data directory lets us: else all is read again."""
     series = observations.series
     columns: Mapping[str, Callable[[], NDArray[Any]]] = {
-        "about": lambda: _bytes(_describe(origin, trials)),
-        "trials": lambda: _bytes("\n".join(one.trial for one in trials)),
+        "about": lambda: _bytes(_describe(origin, trials.trial_id, trials.bundle_sha256)),
+        "trials": lambda: _bytes("\n".join(trials.trial_id)),
         "keys": lambda: _bytes(json.dumps([asdict(one.key) for one in series])),
         "counts": lambda: np.array([len(one) for one in series], dtype=np.uint32),
         "places": lambda: _join("I", (one.columns.places for one in series)),
@@ -121,10 +121,10 @@ def _cut(kind: str, column: NDArray[Any], bounds: Sequence[tuple[int, int]]) -> 
     return [array(kind, column[start:end].tobytes()) for start, end in bounds]
 
 
-def _describe(origin: str, trials: Sequence[ObservedTrial]) -> str:
+def _describe(origin: str, trials: Sequence[str], bundles: Sequence[str]) -> str:
     """Digest which history it is, what reads it, and which bundles these trials are of."""
     content = hashlib.sha256(f"{origin}\0{describe_code('perf')}\n".encode())
-    content.update("".join(f"{one.trial}\0{one.bundle_sha256}\n" for one in trials).encode())
+    content.update("".join(map("{}\0{}\n".format, trials, bundles)).encode())
     return content.hexdigest()
 
 

@@ -6,7 +6,6 @@ Both are values of `perf.model.results`, so that judging needs neither the histo
 from array import array
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
 from functools import cache
 from itertools import pairwise
 from typing import Any, NamedTuple, TypeAlias
@@ -14,8 +13,8 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from perf.history.rows import HistoryRow, as_utc
-from perf.model.columns import Columns, Observations, ObservedSeries, Occasion, Occasions
+from perf.history.rows import HistoryRow, refuse_odd_times
+from perf.model.columns import Columns, Observations, ObservedSeries, OccasionKind, Occasions
 from perf.model.errors import HistoryError
 from perf.model.facts import BOOT_ID, MAY_MOVE, THERMAL_THROTTLE_COUNT
 from perf.model.results import Purpose, Release, SeriesKey, TrialId, TrialStatus
@@ -90,23 +89,35 @@ CODED = f"""
 """Both take a list of facts to leave out. Most trials share their environment with others."""
 
 
-class ObservedTrial(NamedTuple):
-    """A trial that was observed: its own columns, and the number of those that it shares with many."""
+class ObservedTrials(NamedTuple):
+    """The trials that were observed, in columns; `alike` is the number of what one shares with many."""
 
-    trial: str
-    started_at: datetime | str
-    night: str
-    bundle_sha256: str
-    kind: int
+    trial_id: Sequence[str]
+    started_at: NDArray[np.datetime64]
+    night: Sequence[str]
+    bundle_sha256: Sequence[str]
+    alike: Sequence[int]
+
+
+def read_trials(columns: Mapping[str, NDArray[Any]]) -> ObservedTrials:
+    """Return the trials of the columns of `OBSERVED`.
+
+    Raises:
+        ValueError: a time lies outside of the years 1 to 9999.
+
+    """
+    refuse_odd_times(columns["started_at"])
+    others: dict[str, Any] = {name: column.tolist() for name, column in columns.items()}
+    return ObservedTrials(**{**others, "started_at": columns["started_at"]})
 
 
 def group_by_work(
-    common: Mapping[int, HistoryRow], trials: Sequence[ObservedTrial], asked: Iterable[int]
+    common: Mapping[int, HistoryRow], trials: ObservedTrials, asked: Iterable[int]
 ) -> Mapping[tuple[str, ...], list[int]]:
     """Return the places of the `asked` trials by what the keys of their series have in common."""
     works = defaultdict[tuple[str, ...], list[int]](list)
     for place in asked:
-        row = common[trials[place].kind]
+        row = common[trials.alike[place]]
         work = {**row, "workload": f"{row['workload']}@{row['workload_sha256']}"}
         works[tuple(work[name] for name in _OF_TRIAL)].append(place)
     return works
@@ -208,27 +219,24 @@ def _columns(
     )
 
 
-def occasions_of(common: Mapping[int, HistoryRow], trials: Iterable[ObservedTrial]) -> Occasions:
+def occasions_of(common: Mapping[int, HistoryRow], trials: ObservedTrials) -> Occasions:
     """Return the occasions of trials; `common` are the rows that these have in common, by number."""
     release_of = cache(Release)
-    kinds = {
-        number: (
-            release_of(**{field: row[field] for field in _OF_RELEASE}),
-            TrialStatus(row["status"]),
-            Purpose(row["purpose"]),
+    kinds = [
+        OccasionKind(
+            release=release_of(**{field: row[field] for field in _OF_RELEASE}),
+            status=TrialStatus(row["status"]),
+            purpose=Purpose(row["purpose"]),
         )
-        for number, row in common.items()
-    }
+        for row in common.values()
+    ]
+    place_of = {number: place for place, number in enumerate(common)}
     return Occasions(
-        Occasion(
-            trial=TrialId(one.trial),
-            release=kinds[one.kind][0],
-            started_at=as_utc(one.started_at),
-            status=kinds[one.kind][1],
-            night=one.night,
-            purpose=kinds[one.kind][2],
-        )
-        for one in trials
+        [*map(TrialId, trials.trial_id)],
+        trials.night,
+        trials.started_at,
+        kinds,
+        np.array([place_of[number] for number in trials.alike], dtype=int),
     )
 
 

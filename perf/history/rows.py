@@ -1,13 +1,15 @@
 """Trials as rows of the history's tables, and back. Pure; the tables are defined in schema.sql."""
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from itertools import repeat
 from typing import Any, TypeAlias, get_args, get_type_hints
 
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import TypeAdapter
 
 from perf.model.results import (
@@ -19,7 +21,6 @@ from perf.model.results import (
     Sample,
     Trial,
     TrialHead,
-    TrialId,
 )
 from perf.model.shown import printable
 
@@ -43,6 +44,7 @@ HEADS = (
 _OWN = {"id", "night", "started_at", "finished_at", "reasons"}
 _ALIKE = tuple(field.name for field in fields(TrialHead) if field.name not in _OWN)
 """What is made of them."""
+_FIRST_TIME, _AFTER_LAST = np.datetime64("0001-01-01"), np.datetime64("10000-01-01")
 _TRIAL = TypeAdapter(Trial)
 _HEAD = TypeAdapter(TrialHead)
 
@@ -141,36 +143,48 @@ def trial_of_rows(row: HistoryRow, parts: Mapping[str, Sequence[object]]) -> Tri
     return _TRIAL.validate_python({**_head(row), **{name: row[name] for name in _PLAIN}, **parts})
 
 
-def heads_of_rows(
+def heads_of_columns(
     common: Mapping[int, HistoryRow],
-    rows: Iterable[tuple[Any, ...]],
+    columns: Mapping[str, NDArray[Any]],
     reasons: Mapping[str, Sequence[HistoryRow]],
-) -> Iterator[TrialHead]:
-    """Yield the heads of trials, as `Tables.trials` answers `HEADS`.
+) -> tuple[TrialHead, ...]:
+    """Return the heads of trials, as `Tables.trials` answers `HEADS`.
 
-    What they have in common is validated once, and one object.
+    What they have in common is validated once, and one object; they are made column by column, as in
+    `values_of_rows`.
 
     Raises:
         pydantic.ValidationError: the rows were not written by this schema.
+        ValueError: a time lies outside of the years 1 to 9999.
 
     """
-    alike: dict[int, dict[str, Any]] = {}
-    for *own, number in rows:
-        name, night, began, ended = own
-        known = alike.get(number)
-        if known is None or name in reasons or not (type(name) is type(night) is str):
-            row = {**common[number], **dict(zip(_HEAD_OWN, own, strict=True))}
-            head = head_of_row(row, reasons.get(name, ()))
-            alike.setdefault(number, {one: getattr(head, one) for one in _ALIKE})
-        else:
-            head = TrialHead(
-                id=TrialId(name),
-                night=night,
-                started_at=as_utc(began),
-                finished_at=as_utc(ended),
-                **known,
-            )
-        yield head
+    own: dict[str, list[Any]] = {name: columns[name].tolist() for name in _HEAD_OWN}
+    own |= {name: list_as_utc(columns[name]) for name in ("started_at", "finished_at")}
+    numbers = [*map(int, columns["alike"])]
+
+    def make(place: int) -> TrialHead:
+        row = {**common[numbers[place]], **{name: column[place] for name, column in own.items()}}
+        return head_of_row(row, reasons.get(row["trial_id"], ()))
+
+    for name in ("trial_id", "night"):
+        for place, value in enumerate(own[name]):
+            if type(value) is not str:
+                make(place)  # says what is wrong with it
+    firsts = dict(zip(reversed(numbers), reversed(range(len(numbers))), strict=True))
+    kinds = {number: make(place) for number, place in firsts.items()}
+    made = tuple(map(object.__new__, repeat(TrialHead, len(numbers))))
+    values: dict[str, Iterable[object]] = {
+        name: map({number: getattr(one, name) for number, one in kinds.items()}.__getitem__, numbers)
+        for name in _ALIKE
+    }
+    values |= {**own, "id": own["trial_id"], "reasons": repeat((), len(made))}
+    del values["trial_id"]
+    for name, column in values.items():
+        deque(map(getattr(TrialHead, name).__set__, made, column), maxlen=0)
+    return tuple(
+        replace(one, reasons=make(place).reasons) if one.id in reasons else one
+        for place, one in enumerate(made)
+    )
 
 
 def head_of_row(row: HistoryRow, reasons: Sequence[HistoryRow]) -> TrialHead:
@@ -196,6 +210,20 @@ def _head(row: HistoryRow) -> HistoryRow:
         "finished_at": as_utc(row["finished_at"]),
         **{name: {"name": row[name], "sha256": row[f"{name}_sha256"]} for name in _NAMED},
     }
+
+
+def list_as_utc(stored: NDArray[Any]) -> list[datetime]:
+    """Return a column of stored times as `as_utc` does."""
+    refuse_odd_times(stored)
+    found: list[Any] = stored.tolist()
+    return [one.replace(tzinfo=UTC) for one in found]
+
+
+def refuse_odd_times(stored: NDArray[Any]) -> None:
+    """Raise ValueError where one of a column of stored times lies outside of the years 1 to 9999."""
+    times = np.asarray(stored, dtype="datetime64[us]")
+    for one in times[~((times >= _FIRST_TIME) & (times < _AFTER_LAST))]:
+        as_utc(str(one))
 
 
 def as_utc(stored: datetime | str) -> datetime:

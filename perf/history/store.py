@@ -29,7 +29,7 @@ from perf.history.rows import (
     PARTS,
     HistoryRow,
     as_utc,
-    heads_of_rows,
+    heads_of_columns,
     rows_of_trial,
     trial_of_rows,
     values_of_rows,
@@ -231,8 +231,8 @@ class History:
 
         with self.snapshot():  # what comes later names places in the rows that come first
             try:
-                common, rows = self._tables.trials(*observed.OBSERVED, [chosen])
-                trials = [*map(observed.ObservedTrial._make, rows)]
+                common, columns = self._tables.trials(*observed.OBSERVED, [chosen])
+                trials = observed.read_trials(columns)
                 occasions = observed.occasions_of(common, trials)
                 known = kept_observations.read(kept, self._storage.origin, trials, occasions)
                 asked = [*map(int, np.flatnonzero(~known.is_known))]
@@ -290,7 +290,7 @@ class History:
             for row in self._tables.rows("SELECT * FROM reasons ORDER BY trial_id, position"):
                 reasons[row["trial_id"]].append({"kind": row["kind"], "text": row["text"]})
             try:
-                return tuple(heads_of_rows(*self._tables.trials(*HEADS), reasons))
+                return heads_of_columns(*self._tables.trials(*HEADS), reasons)
             except ValueError as error:
                 raise self._storage.damage(error) from error
 

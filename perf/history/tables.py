@@ -51,11 +51,12 @@ class Tables:
 
     def trials(
         self, own: Sequence[str], common: Sequence[str], rest: str, values: Sequence[object] = ()
-    ) -> tuple[Mapping[int, HistoryRow], Iterator[tuple[Any, ...]]]:
-        """Return the rows that trials have in `common`, by number, and each one's `own` and its number.
+    ) -> tuple[Mapping[int, HistoryRow], Mapping[str, NDArray[Any]]]:
+        """Return the rows that trials have in `common`, by number, and the columns of their `own`.
 
-        `rest` says which trials, and in which order. Only in a snapshot: what is in common is asked
-        first. Raises ValueError where different rows have the same hash.
+        The column `alike` has the number of each one's row. `rest` says which trials, and in which
+        order. Only in a snapshot: what is in common is asked first. Raises ValueError where different
+        rows have the same hash.
         """
         columns = ", ".join(common)
         alike = (
@@ -65,11 +66,11 @@ class Tables:
         known = {row.pop("alike"): row for row in rows}
         if len(known) < len(rows):
             raise ValueError("two kinds of trials have the same hash")
-        each = f"SELECT {', '.join(own)}, hash({columns}) FROM trials {rest}"  # noqa: S608  our own names
-        return known, self.stream(each, values)
+        each = f"SELECT {', '.join(own)}, hash({columns}) AS alike FROM trials {rest}"  # noqa: S608  our own names
+        return known, self.columns(each, values)
 
     def columns(self, sql: str, values: Sequence[object] = ()) -> dict[str, NDArray[Any]]:
-        """Return the answer to a query by column, none of them with a NULL: of millions, in no time."""
+        """Return the answer to a query by column, masked where NULL: of millions, in no time."""
         with self._explained():
             return dict(self._connection.execute(sql, list(values)).fetchnumpy())
 

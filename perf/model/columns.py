@@ -8,45 +8,81 @@ from array import array
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from functools import cache, cached_property
 from itertools import accumulate, chain
-from typing import cast, overload
+from typing import Any, cast, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from perf.model.results import Observation, Purpose, Release, SeriesKey, TrialId, TrialStatus
 
-_HALF_A_DAY = timedelta(hours=12)
+_DAY_0 = datetime(1970, 1, 1, tzinfo=UTC).toordinal()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Occasion:
-    """What the observations of one trial have in common, whatever they are of."""
+class OccasionKind:
+    """What many occasions have in common."""
 
-    trial: TrialId
     release: Release
-    started_at: datetime
     status: TrialStatus
-    night: str
     purpose: Purpose
 
 
-class Occasions(Sequence[Occasion]):
-    """The occasions that many series have in common: what is asked of each is asked once."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Occasion(OccasionKind):
+    """What the observations of one trial have in common, whatever they are of."""
 
-    def __init__(self, occasions: Iterable[Occasion]) -> None:
-        """Take them in an order of the caller's."""
-        self._occasions = tuple(occasions)
-        self._masks: dict[Callable[[Occasion], bool], NDArray[np.bool_]] = {}
+    trial: TrialId
+    started_at: datetime
+    night: str
+
+
+class Occasions(Sequence[Occasion]):
+    """The occasions that many series have in common, in columns; each is made when it is asked for."""
+
+    def __init__(
+        self,
+        trials: Sequence[TrialId],
+        nights: Sequence[str],
+        moments: NDArray[np.datetime64],
+        kinds: Sequence[OccasionKind],
+        kind_numbers: NDArray[np.integer],
+    ) -> None:
+        """Take them in an order of the caller's: `moments` are the starts, in microseconds of UTC.
+
+        Number n is of the kind `kinds[kind_numbers[n]]`.
+        """
+        self.trials, self.nights, self.moments = tuple(trials), tuple(nights), moments
+        self._kinds, self._kind_numbers = kinds, kind_numbers
+        self._made: list[Occasion | None] = [None] * len(self.trials)
+        self._masks: dict[Callable[[OccasionKind], bool], NDArray[np.bool_]] = {}
         self._trials: dict[bytes, tuple[TrialId, ...]] = {}
         self._nights: dict[bytes, tuple[NDArray[np.integer], tuple[str, ...]]] = {}
         self._of_nights: dict[str, NDArray[np.bool_]] = {}
 
+    @classmethod
+    def of(cls, occasions: Iterable[Occasion]) -> "Occasions":
+        """Put occasions in columns."""
+        kept = tuple(occasions)
+        kinds: dict[OccasionKind, int] = {}
+        numbers = [
+            kinds.setdefault(
+                OccasionKind(release=one.release, status=one.status, purpose=one.purpose), len(kinds)
+            )
+            for one in kept
+        ]
+        started = [one.started_at.astimezone(UTC).replace(tzinfo=None) for one in kept]
+        moments = np.array(started, dtype="datetime64[us]")
+        trials, nights = [one.trial for one in kept], [one.night for one in kept]
+        found = cls(trials, nights, moments, tuple(kinds), np.array(numbers, dtype=int))
+        found._made = [*kept]
+        return found
+
     def __len__(self) -> int:
         """Return the number of occasions."""
-        return len(self._occasions)
+        return len(self.trials)
 
     @overload
     def __getitem__(self, number: int) -> Occasion: ...
@@ -56,16 +92,27 @@ class Occasions(Sequence[Occasion]):
 
     def __getitem__(self, number: int | slice) -> Occasion | tuple[Occasion, ...]:
         """Return one occasion, or several."""
-        return self._occasions[number]
+        if isinstance(number, slice):
+            return tuple(map(self._make, range(len(self))[number]))
+        return self._made[number] or self._make(range(len(self))[number])
 
     def __iter__(self) -> Iterator[Occasion]:
         """Return one after the other."""
-        return iter(self._occasions)
+        return map(self._make, range(len(self)))
 
-    @cached_property
-    def nights(self) -> tuple[str, ...]:
-        """Return the night of each."""
-        return tuple([one.night for one in self._occasions])
+    def _make(self, number: int) -> Occasion:
+        made = self._made[number]
+        if made is None:
+            kind = self._kinds[self._kind_numbers[number]]
+            made = self._made[number] = Occasion(
+                trial=self.trials[number],
+                release=kind.release,
+                started_at=self.moments[number].item().replace(tzinfo=UTC),
+                status=kind.status,
+                night=self.nights[number],
+                purpose=kind.purpose,
+            )
+        return made
 
     @cached_property
     def night_numbers(self) -> NDArray[np.integer]:
@@ -75,12 +122,6 @@ class Occasions(Sequence[Occasion]):
         return np.array([numbers[night] for night in self.nights], dtype=int)
 
     @cached_property
-    def moments(self) -> NDArray[np.datetime64]:
-        """Return when each started, in UTC."""
-        found = [one.started_at.astimezone(UTC).replace(tzinfo=None) for one in self._occasions]
-        return np.array(found, dtype="datetime64[us]")
-
-    @cached_property
     def years(self) -> NDArray[np.integer]:
         """Return in which year each started, in UTC."""
         return self.moments.astype("datetime64[Y]").astype(int) + 1970
@@ -88,24 +129,46 @@ class Occasions(Sequence[Occasion]):
     @cached_property
     def days(self) -> NDArray[np.integer]:
         """Return the number of the day of each, from noon to noon: a night is of the day it ends on."""
-        found = [(one.started_at + _HALF_A_DAY).toordinal() for one in self._occasions]
-        return np.array(found, dtype=int)
-
-    @cached_property
-    def trials(self) -> tuple[TrialId, ...]:
-        """Return the trial of each."""
-        return tuple([one.trial for one in self._occasions])
+        return (self.moments.astype("datetime64[h]").astype(int) + 12) // 24 + _DAY_0
 
     @cached_property
     def releases(self) -> NDArray[np.integer]:
         """Return the number of each one's release: equal numbers, equal releases."""
         numbers = {release: number for number, release in enumerate(self.release_of_number)}
-        return np.array([numbers[one.release] for one in self._occasions], dtype=int)
+        of_kinds = np.array([numbers[one.release] for one in self._kinds], dtype=int)
+        of_all: NDArray[np.integer] = of_kinds[self._kind_numbers]
+        return of_all
 
     @cached_property
     def release_of_number(self) -> tuple[Release, ...]:
         """Return the releases by their numbers."""
-        return tuple(dict.fromkeys(one.release for one in self._occasions))
+        return tuple(dict.fromkeys(one.release for one in self._kinds))
+
+    @cached_property
+    def ranks(self) -> NDArray[np.integer]:
+        """Return the rank of each in a series, equal where they are equal.
+
+        It is by release line, of which the numbers count, by ordinal, time and trial.
+        """
+        lines = [(order_by_numbers(one.line, "."), one.ordinal) for one in self.release_of_number]
+        rank_of = {line: rank for rank, line in enumerate(sorted(set(lines)))}
+        releases = np.array([rank_of[line] for line in lines], dtype=int)[self.releases]
+        names = np.zeros(len(self), dtype=int)
+        order = np.lexsort((self.moments, releases))
+        if not self._differs(order, releases, self.moments)[1:].all():
+            names = np.unique(np.array(self.trials), return_inverse=True)[1]
+            order = np.lexsort((names, self.moments, releases))
+        ranks = np.empty(len(self), dtype=int)
+        ranks[order] = np.cumsum(self._differs(order, releases, self.moments, names))
+        return ranks
+
+    @staticmethod
+    def _differs(order: NDArray[np.integer], *columns: NDArray[Any]) -> NDArray[np.bool_]:
+        """Return of each in an order whether it differs from the one before it."""
+        differs = np.zeros(len(order), dtype=bool)
+        for column in columns:
+            differs[1:] |= column[order[1:]] != column[order[:-1]]
+        return differs
 
     @cached_property
     def are_of_different_trials(self) -> bool:
@@ -138,8 +201,8 @@ class Occasions(Sequence[Occasion]):
             self._nights[key] = numbers, nights
         return self._nights[key]
 
-    def mask(self, is_wanted: Callable[[Occasion], bool]) -> NDArray[np.bool_]:
-        """Return of each whether it is wanted.
+    def mask(self, is_wanted: Callable[[OccasionKind], bool]) -> NDArray[np.bool_]:
+        """Return of each whether its kind is wanted.
 
         Raises:
             TypeError: `is_wanted`, which is kept with its answers, is no function of a module.
@@ -148,8 +211,8 @@ class Occasions(Sequence[Occasion]):
         if is_wanted not in self._masks:
             if "<" in is_wanted.__qualname__:
                 raise TypeError(f"{is_wanted.__qualname__} is no function of a module")
-            wanted = np.fromiter(map(is_wanted, self._occasions), dtype=bool, count=len(self))
-            self._masks[is_wanted] = wanted
+            wanted = np.fromiter(map(is_wanted, self._kinds), dtype=bool, count=len(self._kinds))
+            self._masks[is_wanted] = wanted[self._kind_numbers]
         return self._masks[is_wanted]
 
 
@@ -278,7 +341,7 @@ class ObservedSeries(Sequence[Observation]):
         """Return one after the other."""
         return map(self._make, range(len(self)))
 
-    def where(self, is_wanted: Callable[[Occasion], bool]) -> "ObservedSeries":
+    def where(self, is_wanted: Callable[[OccasionKind], bool]) -> "ObservedSeries":
         """Return those of some occasions."""
         wanted = self.columns.occasions.mask(is_wanted)[np.asarray(self.columns.places)]
         if wanted.all():
@@ -327,7 +390,7 @@ def gather(observations: Iterable[Observation]) -> Observations:
             purpose=one.purpose,
         )
         of_key[one.key].append((occasions.setdefault(occasion, len(occasions)), one))
-    shared = Occasions(occasions)
+    shared = Occasions.of(occasions)
     return Observations(
         tuple(
             ObservedSeries(

@@ -17,7 +17,7 @@ import numpy as np
 from pydantic import Field, TypeAdapter
 
 from analysis.detection.detection import ChangePoint
-from analysis.detection.series import Points, find_occasions
+from analysis.detection.series import Points, find_newest_occasion, find_occasions
 from analysis.judging.description import say_judgement, say_reason
 from analysis.judging.incidents import Incident
 from analysis.judging.judgement import JudgedSeries, Judgement
@@ -128,11 +128,10 @@ def build_document(judgement: Judgement, by_id: Mapping[TrialId, TrialHead]) -> 
     """Put what is judged into tables. Series are in the order of their keys."""
     judged = judgement.series
     homes = _find_homes(judgement.incidents)
-    occasions = find_occasions(one.series for one in judged)
-    newest = max((when.started_at for when in occasions), default=None)
+    newest = find_newest_occasion(one.series for one in judged)
     return ExportedJudgement(
         format=1,
-        measured_at=newest.astimezone(UTC) if newest else None,
+        measured_at=newest.started_at.astimezone(UTC) if newest else None,
         outcome=judgement.outcome.value,
         reason=say_judgement(judgement),
         points=tuple(points_path(name, "json") for name in group_series(judged, by_id)),

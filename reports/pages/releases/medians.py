@@ -23,7 +23,7 @@ from scipy.special import stdtrit
 from analysis.detection.detection import ChangePoint, ChangeState
 from analysis.detection.effects import Effect, error_of_middle, relative_change
 from analysis.detection.noise import Noise, degrees_of_freedom, estimate_noise
-from analysis.detection.series import Point, find_occasions, position
+from analysis.detection.series import Point, find_newest_occasion, position
 from analysis.detection.weeks import find_week, without_week
 from analysis.judging.echoes import find_echoes
 from analysis.judging.judgement import JudgedSeries
@@ -181,8 +181,8 @@ def settle_noise(judged: JudgedSeries, since: datetime) -> Noise | None:
 
 def _begin_of_quarter(series: Iterable[JudgedSeries]) -> datetime:
     """Return when the quarter began, in UTC, in which the newest point was measured."""
-    occasions = find_occasions(one.series for one in series)
-    newest = max((one.started_at.astimezone(UTC) for one in occasions), default=_NEVER)
+    last = find_newest_occasion(one.series for one in series)
+    newest = last.started_at.astimezone(UTC) if last else _NEVER
     return datetime(newest.year, newest.month - (newest.month - 1) % 3, 1, tzinfo=UTC)
 
 

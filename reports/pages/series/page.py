@@ -22,7 +22,7 @@ from analysis.judging.incidents import Incident
 from analysis.judging.judgement import JudgedSeries
 from analysis.judging.verdicts import find_reported
 from analysis.orchestration.setting_words import NO_SETTINGS, ChangedSettings
-from perf.model.columns import Occasion
+from perf.model.columns import OccasionKind
 from perf.model.metrics import HIGHEST_LOAD
 from perf.model.references import Reference, references_for
 from perf.model.results import Purpose, SeriesKey, TrialHead, TrialId
@@ -336,7 +336,7 @@ def show_series(
     )
 
 
-def _is_imported(occasion: Occasion) -> bool:
+def _is_imported(occasion: OccasionKind) -> bool:
     return occasion.purpose is Purpose.IMPORTED
 
 
