@@ -141,8 +141,7 @@ class Points(Sequence[Point]):
     @property
     def versions(self) -> frozenset[str]:
         """Return the versions of which there are points."""
-        known = self.columns.occasions.release_of_number
-        return frozenset(known[int(one)].version for one in np.flatnonzero(np.bincount(self.releases)))
+        return self.columns.occasions.versions_at(self.columns.places)
 
     def has(self, is_wanted: Callable[[OccasionKind], bool]) -> bool:
         """Return whether any point is of such an occasion; `is_wanted` is no passing closure."""

@@ -296,10 +296,10 @@ class History:
 
     def bundle_digests(self) -> dict[TrialId, str]:
         """Return the SHA-256 of each trial's bundle, the latest first: equal digest, equal trial."""
-        rows = self._tables.stream(
+        columns = self._tables.columns(
             "SELECT trial_id, bundle_sha256 FROM trials ORDER BY started_at DESC, trial_id DESC"
         )
-        return {TrialId(trial): sha256 for trial, sha256 in rows}
+        return dict(zip(map(TrialId, columns["trial_id"]), columns["bundle_sha256"], strict=True))
 
     def started_at(self, trial: TrialId) -> datetime:
         """Return when a trial began that is in the history."""

@@ -60,6 +60,7 @@ class Occasions(Sequence[Occasion]):
         self._masks: dict[Callable[[OccasionKind], bool], NDArray[np.bool_]] = {}
         self._trials: dict[bytes, tuple[TrialId, ...]] = {}
         self._nights: dict[bytes, tuple[NDArray[np.integer], tuple[str, ...]]] = {}
+        self._versions: dict[bytes, frozenset[str]] = {}
         self._of_nights: dict[str, NDArray[np.bool_]] = {}
 
     @classmethod
@@ -200,6 +201,14 @@ class Occasions(Sequence[Occasion]):
             nights = tuple(map(self.nights.__getitem__, at[firsts].tolist()))
             self._nights[key] = numbers, nights
         return self._nights[key]
+
+    def versions_at(self, places: "array[int]") -> frozenset[str]:
+        """Return the versions of the releases at some places."""
+        key = places.tobytes()
+        if key not in self._versions:
+            found = np.unique(self.releases[np.asarray(places)]).tolist()
+            self._versions[key] = frozenset(self.release_of_number[one].version for one in found)
+        return self._versions[key]
 
     def mask(self, is_wanted: Callable[[OccasionKind], bool]) -> NDArray[np.bool_]:
         """Return of each whether its kind is wanted.

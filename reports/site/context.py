@@ -5,6 +5,7 @@ import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
+from functools import cached_property
 from pathlib import Path
 from typing import Protocol, TypeAlias
 
@@ -27,7 +28,7 @@ from perf.jobs.night import read_nights
 from perf.local.paths import DataPaths
 from perf.model.errors import BundleError
 from perf.model.nights import Night
-from perf.model.results import Move, Trial, TrialHead, TrialId, find_moves
+from perf.model.results import Move, Purpose, Trial, TrialHead, TrialId, TrialStatus, find_moves
 from reports.site.old_trials import find_old_trials
 from reports.wording.attention import LeftOut
 
@@ -149,7 +150,7 @@ def judge_any(paths: DataPaths, catalog: Catalog, today: date) -> JudgedHistory:
     return judge_state(paths, catalog, today) if has_history(paths) else _NOTHING_TO_JUDGE
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class SiteContext:
     """A history with its judgement and all that surrounds it.
 
@@ -179,6 +180,11 @@ class SiteContext:
     profiles: Sequence[ProfileComparison] = ()
     old_trials: Mapping[TrialId, str] = field(default_factory=dict)
 
+    @cached_property
+    def previous(self) -> Mapping[TrialId, TrialId]:
+        """Return the trial to compare each with, if there is one."""
+        return find_previous(self.heads.values())
+
     def digest_of(self, trials: Iterable[TrialId]) -> str:
         """Digest what trials measured; empty where one has no digest, so that nothing is sure."""
         digests = [self.digests.get(trial, "") for trial in trials]
@@ -192,6 +198,27 @@ class SiteContext:
     def caveats(self) -> Mapping[str, str]:
         """What a reader must know of the numbers of each testbed, by its name."""
         return {name: testbed.caveat for name, testbed in self.catalog.testbeds.items()}
+
+
+def find_previous(heads: Iterable[TrialHead]) -> Mapping[TrialId, TrialId]:
+    """Return the trial to compare each with: the last completed one of its experiment and config name.
+
+    Of the same release where there is one, else of another; both on the same class of testbed. An
+    invalid trial may be of anything, and one that failed may have ended before its hosts were read.
+    Results of other programs are passed over. `heads` are in the order of their start.
+    """
+    latest: dict[tuple[str, ...], TrialId] = {}
+    found: dict[TrialId, TrialId] = {}
+    for head in heads:
+        if head.purpose is Purpose.IMPORTED:
+            continue
+        of_kind = head.release.system, head.experiment, head.config.name, head.testbed_class
+        of_release = *of_kind, head.release.version
+        if before := latest.get(of_release) or latest.get(of_kind):
+            found[head.id] = before
+        if head.status is TrialStatus.COMPLETED:
+            latest[of_kind] = latest[of_release] = head.id
+    return found
 
 
 def digest(parts: Iterable[str]) -> str:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from perf.model.nights import Night
 from perf.model.results import Trial, TrialHead, TrialId, TrialStatus
-from reports.pages.trial.differences import Difference, find_previous, list_differences
+from reports.pages.trial.differences import Difference, list_differences
 from reports.pages.trial.page import Beginning, find_beginnings
 from reports.pages.trial.steps import view_steps
 from reports.pages.trial.values import find_echoes, group_figures
@@ -57,20 +57,17 @@ class OldTrial:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
-    """What all old trials share: the trials before, incidents that begin, plans of nights."""
+    """What all old trials share: incidents that begin, plans of nights."""
 
     context: SiteContext
-    previous: Mapping[TrialId, TrialId]
     beginnings: Mapping[TrialId, Sequence[Beginning]]
     nights: Mapping[str, Sequence[Night]]
 
 
 def find_surroundings(context: SiteContext) -> Surroundings:
-    """Find what all old trials share; nothing where none is old."""
-    heads = context.heads.values() if context.old_trials else ()
+    """Find what all old trials share."""
     return Surroundings(
         context=context,
-        previous=find_previous(heads),
         beginnings=find_beginnings(context.judgement.incidents),
         nights={night.id: (night,) for night in reversed(context.nights)},
     )
@@ -113,7 +110,7 @@ def describe(around: Surroundings, heads: Collection[TrialHead]) -> Iterator[str
     """Yield all that is shown of some trials beside what their bundles hold."""
     context = around.context
     for head in heads:
-        before = context.heads.get(around.previous.get(head.id, _NONE))
+        before = context.heads.get(around.context.previous.get(head.id, _NONE))
         yield from (
             _find_suite(around, head),
             context.digests.get(before.id, "") if before else "",
@@ -127,10 +124,10 @@ def read_old_trials(around: Surroundings, heads: Iterable[TrialHead]) -> Mapping
     """Read trials from the history, with those before them."""
     if not (wanted := {head.id for head in heads}):
         return {}
-    before = {around.previous[one] for one in wanted if one in around.previous}
+    before = {around.context.previous[one] for one in wanted if one in around.context.previous}
     known = {one.id: one for one in around.context.archive.trials(sorted(wanted | before))}
     return {
-        one: _view(around, known[one], known.get(around.previous.get(one, _NONE)))
+        one: _view(around, known[one], known.get(around.context.previous.get(one, _NONE)))
         for one in wanted & known.keys()
     }
 

@@ -1,10 +1,10 @@
 """What differs between a trial and the one before it, and between its hosts before and after it."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from perf.model.facts import MAY_MOVE
-from perf.model.results import Fact, Purpose, Trial, TrialHead, TrialId, TrialStatus
+from perf.model.results import Fact, Trial
 from reports.wording.wording import NOTHING, named
 
 
@@ -17,27 +17,6 @@ class Difference:
     before: str
     after: str
     differs: bool = True
-
-
-def find_previous(heads: Iterable[TrialHead]) -> Mapping[TrialId, TrialId]:
-    """Return the trial to compare each with: the last completed one of its experiment and config name.
-
-    Of the same release where there is one, else of another; both on the same class of testbed. An
-    invalid trial may be of anything, and one that failed may have ended before its hosts were read.
-    Results of other programs are passed over. `heads` are in the order of their start.
-    """
-    latest: dict[tuple[str, ...], TrialId] = {}
-    found: dict[TrialId, TrialId] = {}
-    for head in heads:
-        if head.purpose is Purpose.IMPORTED:
-            continue
-        of_kind = head.release.system, head.experiment, head.config.name, head.testbed_class
-        of_release = *of_kind, head.release.version
-        if before := latest.get(of_release) or latest.get(of_kind):
-            found[head.id] = before
-        if head.status is TrialStatus.COMPLETED:
-            latest[of_kind] = latest[of_release] = head.id
-    return found
 
 
 def list_differences(before: Trial, after: Trial) -> list[Difference]:

@@ -21,7 +21,7 @@ from perf.model.results import Trial, TrialHead, TrialId, TrialStatus
 from perf.trial.seconds import read_seconds
 from perf.trial.spent import describe_spent
 from reports.pages.reproduction.ratios import Reproduction, find_reproductions
-from reports.pages.trial.differences import compare_facts, find_previous, list_differences
+from reports.pages.trial.differences import compare_facts, list_differences
 from reports.pages.trial.phases import find_phases, sum_measured
 from reports.pages.trial.spectrum import draw_course, draw_servers, draw_spectrum
 from reports.pages.trial.steps import draw_steps, view_steps
@@ -152,7 +152,6 @@ class _Surroundings:
     links: _Links
     bundles: frozenset[str]
     caveats: Mapping[str, str]
-    previous: Mapping[TrialId, TrialId]
     contents: Contents
     nights: Mapping[str, Sequence[Night]]
     reproductions: Mapping[TrialId, Sequence[Reproduction]]
@@ -203,7 +202,6 @@ def batches(context: SiteContext, with_curves: int = WITH_CURVES) -> Iterator[Ba
         links=_Links((*context.judgement.series, *context.judgement.watched)),
         bundles=_list_bundles(context.bundles),
         caveats=context.caveats,
-        previous=find_previous(context.heads.values()),
         contents=read_contents(context.catalog),
         nights={night.id: (night,) for night in reversed(context.nights)},
         reproductions=reproductions,
@@ -241,12 +239,12 @@ def _make(
     paths: Collection[str],
 ) -> Iterator[SiteFile]:
     wanted = {by_page[path].id for path in paths}
-    before = {around.previous[one] for one in wanted if one in around.previous}
+    before = {context.previous[one] for one in wanted if one in context.previous}
     known = {trial.id: trial for trial in context.archive.trials(sorted(wanted | before))}
     drawn = {one.trial for one in context.archive.recordings(sorted(wanted & around.newest), *KINDS)}
     for trial in known.values():
         if trial.id in wanted:
-            previous = known.get(around.previous.get(trial.id, _NONE))
+            previous = known.get(context.previous.get(trial.id, _NONE))
             yield render_trial(
                 trial,
                 series=around.links.of(trial.id),
@@ -361,7 +359,7 @@ def has_chart(trial: Trial) -> bool:
 def _digest(context: SiteContext, head: TrialHead, around: _Surroundings) -> str:
     """Digest all that the page of a trial is made of, without reading the trial."""
     own = context.digests.get(head.id, "")
-    previous = context.heads.get(around.previous.get(head.id, _NONE))
+    previous = context.heads.get(context.previous.get(head.id, _NONE))
     parts = (
         own,
         context.digests.get(previous.id, "") if previous else "",

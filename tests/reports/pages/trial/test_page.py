@@ -34,13 +34,14 @@ from perf.model.results import (
 )
 from perf.trial.seconds import ServerSecond
 from reports.pages.trial import page as trial_pages
-from reports.pages.trial.differences import find_previous, list_differences
+from reports.pages.trial.differences import list_differences
 from reports.pages.trial.page import SeriesLink, find_beginnings, list_bundle, render_trial
 from reports.pages.trial.phases import find_phases
 from reports.pages.trial.times import describe_curves
 from reports.pages.trial.validity import Ruled, apply_rules
 from reports.pages.trial.values import Canary, find_echoes, list_figures
 from reports.site.changed_settings import name_changed_settings
+from reports.site.context import find_previous
 from reports.site.rendering import to_script
 from reports.site.writing import flatten
 from reports.wording.links import data_path, incident_page, times_data, trial_page
@@ -338,7 +339,7 @@ def test_a_page_is_made_again_if_anything_on_it_is_another(demo: Any) -> None:
     ]
     assert versions[0] != versions[1]
     # Another trial before changes what a page compares with.
-    newer, older = list(find_previous(context.heads.values()).items())[-1]
+    newer, older = list(context.previous.items())[-1]
     other = replace(context, digests={**context.digests, older: "f" * 64})
     _, second, *_ = flatten(trial_pages.batches(other))
     page = f"trials/{newer}.html"
