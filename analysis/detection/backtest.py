@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from analysis.detection.alerts import Sighting, follow, sight
 from analysis.detection.detection import ChangeState, Detector, levels, outcome_of
 from analysis.detection.effects import relative_change
+from analysis.detection.long_series import for_length
 from analysis.detection.noise import Noise, visible_effects
 from analysis.detection.series_file import FileFindings, ForeignSeries, FoundChange, ReplayedSeries
 from perf.model.rules import Detection
@@ -24,7 +25,7 @@ class Judge:
         if len(known) < self.settings.minimum_points:
             return FileFindings(name=series.name)
         values = _values(series)
-        reading = self.detector.read(values, known)
+        reading = for_length(self.detector, len(values)).read(values, known)
         return FileFindings(
             name=series.name,
             changes=tuple(

@@ -79,6 +79,14 @@ def test_missing_trials_are_left_out_and_indexes_count_them_all_the_same() -> No
     assert [spread.index for spread in found.spreads] == [6]
 
 
+def test_a_long_series_is_read_in_two_parts_as_one_of_the_history_is() -> None:
+    detector = Jumps()
+    values = [100.0] * 300 + [80.0] * 650 + [None] * 50 + [90.0] * 150
+    found = Judge(settings=SETTINGS, detector=detector)(series(*values))
+    assert [len(seen) for seen in detector.seen] == [768, 588]
+    assert [change.index for change in found.changes] == [300, 1000]
+
+
 def test_the_outcome_is_by_what_is_better() -> None:
     judge = Judge(settings=SETTINGS, detector=Jumps())
     outcomes = [judge(series(*GAPS, better=better)).changes[0].outcome for better in Better]
