@@ -1,8 +1,8 @@
-"""Long series: what is old is read once, and each night the newest points. Pure.
+"""Long series: read in stretches, of which a night moves the newest alone. Pure.
 
 A step is found by the hundred points on each side of it, and the noise by a few hundred: a night has
-no say in what happened years ago. So a long series is read in two parts that overlap. The old part ends
-at the same point for `_STEP` points, and whoever remembers readings reads it once in as many nights.
+no say in what happened years ago. So a long series is read in stretches that overlap. All but the
+newest have fixed ends: what was seen in them stays as it is, and whoever remembers it reads it once.
 """
 
 from collections.abc import Sequence
@@ -14,41 +14,43 @@ from analysis.detection.noise import Noise, Values, median
 from analysis.detection.weeks import Days, without_week
 
 _STEP = 512
-"""Points by which the border moves; as many are in the newest part at least. Shorter ones are whole."""
+"""Points from the begin of a stretch to that of the next; as many are in the newest at least."""
 _OVERLAP = 256
-"""Each part knows more points behind the border than any test of a step looks at."""
+"""Points that a stretch has in common with the next: more than any test of a step looks at."""
 
 
 def for_length(detector: Detector, count: int) -> Detector:
     """Return what reads a series of so many points, as it is and as it was a few nights ago.
 
-    The border is that of tonight: where it moves, old steps may be seen anew or no longer, and if the
-    nights before had another border, that would be news.
+    The stretches are those of tonight: where a new one begins, other steps may be seen in the one
+    before, and if the nights before had other stretches, that would be news.
     """
-    first = count // _STEP * _STEP - _STEP
-    return _InTwoParts(detector, first) if first > 0 else detector
+    last = count // _STEP - 1
+    return _InStretches(detector, last) if last > 0 else detector
 
 
 @dataclass(frozen=True, slots=True)
-class _InTwoParts:
-    """Reads a series by another detector: the old part, and what is newest from `first` on."""
+class _InStretches:
+    """Reads a series by another detector, in stretches; `last` is the number of the newest, from 0."""
 
     detector: Detector
-    first: int
+    last: int
 
     @property
     def name(self) -> str:
         return self.detector.name
 
     def read(self, values: Sequence[float] | Values, days: Days = ()) -> DetectorResult:
-        """Describe what is to be seen; scatter and week are those of the newest part."""
-        end = self.first + _OVERLAP
-        if len(values) <= end:
-            return self.detector.read(values, days)
-        old = self.detector.read(values[:end], days[:end])
-        new = _behind(self.first, self.detector.read(values[self.first :], days[self.first :]))
-        joined = _join(old, new, _choose_border(self.first, end, old, new))
-        return replace(joined, noise=_of_newest_level(joined, values, days))
+        """Describe what is to be seen; scatter and week are those of the newest stretch."""
+        newest = self.last * _STEP
+        found = DetectorResult()
+        for first in range(0, newest + 1, _STEP):
+            if first and len(values) <= first + _OVERLAP:
+                break  # the stretch before has them all
+            part = slice(first, None if first == newest else first + _STEP + _OVERLAP)
+            new = _behind(first, self.detector.read(values[part], days[part]))
+            found = _join(found, new, _choose_border(first, found, new)) if first else new
+        return replace(found, noise=_of_newest_level(found, values, days))
 
 
 def _behind(first: int, reading: DetectorResult) -> DetectorResult:
@@ -68,22 +70,20 @@ def _behind(first: int, reading: DetectorResult) -> DetectorResult:
     )
 
 
-def _choose_border(first: int, end: int, old: DetectorResult, new: DetectorResult) -> int:
-    """Return from which point on the newest part is believed: as far from any step as can be.
+def _choose_border(first: int, old: DetectorResult, new: DetectorResult) -> int:
+    """Return from which point on the new stretch is believed: as far from any step as can be.
 
-    Both parts know more than a hundred points on each side of it. A step next to it could be in front
-    of it for one part and behind it for the other, and would be lost or reported twice.
+    Both stretches know more than a hundred points on each side of it. A step next to it could be in
+    front of it for one and behind it for the other, and would be lost or reported twice.
     """
-    low, high = first + _OVERLAP * 2 // 5, end - _OVERLAP * 2 // 5
-    steps = sorted(
-        {low, high} | {one.index for one in (*old.shifts, *new.shifts) if low < one.index < high}
-    )
-    before, after = max(pairwise(steps), key=lambda gap: gap[1] - gap[0])
+    low, high = first + _OVERLAP * 2 // 5, first + _OVERLAP * 3 // 5
+    steps = {one.index for one in (*old.shifts, *new.shifts) if low < one.index < high}
+    before, after = max(pairwise(sorted({low, high} | steps)), key=lambda gap: gap[1] - gap[0])
     return (before + after + 1) // 2
 
 
 def _join(old: DetectorResult, new: DetectorResult, border: int) -> DetectorResult:
-    """Return what the old part saw before the border, and the newest part from it on."""
+    """Return what was seen in the stretches before the border, and in the new one from it on."""
     return replace(
         new,
         shifts=(
@@ -101,7 +101,7 @@ def _join(old: DetectorResult, new: DetectorResult, border: int) -> DetectorResu
 def _of_newest_level(
     joined: DetectorResult, values: Sequence[float] | Values, days: Days
 ) -> Noise | None:
-    """Return the noise with its newest confirmed level, which may have begun in the old part."""
+    """Return the noise with its newest confirmed level, which may have begun in an older stretch."""
     index = max((one.index for one in joined.shifts if one.is_confirmed), default=0)
     newest = without_week(values[index:], days[index:], joined.week)
     return joined.noise and replace(joined.noise, level=median(newest), points=len(newest))

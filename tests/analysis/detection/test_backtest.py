@@ -79,7 +79,7 @@ def test_missing_trials_are_left_out_and_indexes_count_them_all_the_same() -> No
     assert [spread.index for spread in found.spreads] == [6]
 
 
-def test_a_long_series_is_read_in_two_parts_as_one_of_the_history_is() -> None:
+def test_a_long_series_is_read_in_stretches_as_one_of_the_history_is() -> None:
     detector = Jumps()
     values = [100.0] * 300 + [80.0] * 650 + [None] * 50 + [90.0] * 150
     found = Judge(settings=SETTINGS, detector=detector)(series(*values))

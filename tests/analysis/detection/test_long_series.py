@@ -51,17 +51,25 @@ def test_a_shorter_series_is_read_whole() -> None:
     assert for_length(detector, 1024) is not detector
 
 
-def test_nights_ask_about_the_same_old_part_until_the_border_moves() -> None:
+def test_nights_ask_about_the_newest_stretch_alone() -> None:
     detector = Answering()
-    for count in (1024, 1025, 1535, 1536):
+    for count in (1024, 1025, 1535, 1536, 4000):
         for_length(detector, count).read([1.0] * count, range(count))
-    assert detector.asked == [768, 512, 768, 513, 768, 1023, 1280, 512]
+    fixed = [768]
+    assert detector.asked == [
+        *(*fixed, 512, *fixed, 513, *fixed, 1023),
+        *(*fixed * 2, 512),
+        *(*fixed * 6, 928),
+    ]
 
 
-def test_a_series_as_it_was_when_all_was_old_is_read_whole() -> None:
+@pytest.mark.parametrize(("known", "asked"), [(1030, [768, 518]), (768, [768]), (40, [40])])
+def test_a_series_as_it_was_before_many_points_came_at_once_has_fewer_stretches(
+    known: int, asked: list[int]
+) -> None:
     detector = Answering()
-    for_length(detector, 1024).read([1.0] * 768, range(768))
-    assert detector.asked == [768]
+    for_length(detector, 1600).read([1.0] * known, range(known))
+    assert detector.asked == asked
 
 
 @pytest.mark.parametrize("place", range(596, 684, 4))
@@ -78,13 +86,12 @@ def test_the_border_is_as_far_from_steps_as_can_be() -> None:
     # Of 614 to 666, where the border may be, nothing is further from a step than 655.
     old = DetectorResult(noise=NOISE, shifts=(shift(100), shift(620), shift(645), shift(700)))
     new = DetectorResult(noise=NOISE, shifts=(shift(621 - 512), shift(644 - 512), shift(900 - 512)))
-    detector = Answering({768: old, 588: new})
-    reading = for_length(detector, 1100).read([1.0] * 1100)
-    # What the old part sees behind it, and the newest part in front of it, is left out.
+    reading = for_length(Answering({768: old, 588: new}), 1100).read([1.0] * 1100)
+    # What the older stretch sees behind it, and the newest in front of it, is left out.
     assert [one.index for one in reading.shifts] == [100, 620, 644, 900]
 
 
-def test_scatter_and_newest_level_are_those_of_the_newest_part() -> None:
+def test_scatter_and_newest_level_are_those_of_the_newest_stretch() -> None:
     values = [5.0] * 300 + [7.0] * 800
     old = DetectorResult(
         shifts=(shift(300), shift(310, is_confirmed=False)),
@@ -124,15 +131,15 @@ def test_a_slow_movement_across_the_border_is_one() -> None:
     )
 
 
-@pytest.mark.parametrize("seed", [407, 428])
-def test_where_the_border_moves_nothing_old_is_news(seed: int) -> None:
-    """Log-normal noise, of which these parts show steps that others do not: so they did last night."""
+@pytest.mark.parametrize("seed", [408, 428])
+def test_where_a_stretch_begins_nothing_old_is_news(seed: int) -> None:
+    """Log-normal noise, of which these stretches show steps that others do not."""
     values, days = np.random.default_rng(seed).lognormal(0, 1, 1536), np.arange(1536)
 
-    def find_news(border_of: Callable[[int], int]) -> list[int]:
+    def find_news(length_of: Callable[[int], int]) -> list[int]:
         sightings = []
         for night in (1534, 1535, 1536):
-            detector = for_length(STEPS, border_of(night))
+            detector = for_length(STEPS, length_of(night))
             reading = detector.read(values[:night], days[:night])
             sightings.append((night, sight(values[:night], reading, range(1536), days[:night])))
         return [one.index for one in follow(sightings) if one.reported_at == 1536]
