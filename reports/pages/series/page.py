@@ -343,7 +343,9 @@ def _is_imported(occasion: OccasionKind) -> bool:
 def _summarize(points: Points, *, is_by_night: bool) -> str:
     many = count(len(points), "point")
     if is_by_night:
-        nights = {one.night or moment(one.started_at).day for one in points.occasions}
+        nights = {*points.nights_in_order}
+        if "" in nights:  # measured by itself: a day is a night
+            nights = {one.night or moment(one.started_at).day for one in points.occasions}
         return f"{many} of {points[0].release.version} over {count(len(nights), 'night')}"
     return f"{many} over {count(len(points.versions), 'release')}"
 
