@@ -29,6 +29,8 @@ Answer = TypeVar("Answer")
 
 SMALL = 10_000
 """Up to so many values are searched in this process: starting others would take as long."""
+_OLDEST_AFTER = 10
+"""Python's own measure of how often garbage is looked for among all objects."""
 
 
 @contextmanager
@@ -149,6 +151,8 @@ def _begin(parent: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     for ending in (signal.SIGTERM, signal.SIGPIPE):
         signal.signal(ending, signal.SIG_DFL)
+    # Of what it makes much is garbage; what was there already is not looked at.
+    gc.set_threshold(*gc.get_threshold()[:2], _OLDEST_AFTER)
 
 
 def _take(turn: "Synchronized[int]") -> int:

@@ -29,11 +29,6 @@ PR_SET_PDEATHSIG = 1
 COULD_NOT = 3
 INTERRUPTED = 130
 OURS = ("perf", "analysis", "reports")
-COLLECT_AFTER = (100_000, 20, 50)
-"""New objects until garbage is looked for, and how often until among older ones, too.
-
-To look at all objects of a large history takes half a second, and hardly any is garbage.
-"""
 
 _GROUPS = {
     "Every day": {
@@ -163,13 +158,21 @@ def knickpoint() -> None:
     """
 
 
+def look_at_all_rarely() -> None:
+    """Look for garbage among new objects as usual, but hardly ever among all.
+
+    To look at all those of a large history takes half a second, and next to none is garbage.
+    """
+    gc.set_threshold(*gc.get_threshold()[:2], 1_000)
+
+
 def main() -> None:
     """Run the command line; turn expected errors into a sentence and an exit code."""
     # Both on purpose: a shell without job control starts background commands with SIGINT ignored,
     # and a run that cannot be interrupted would leave its user only SIGKILL.
     signal.signal(signal.SIGINT, _interrupt)
     signal.signal(signal.SIGTERM, _interrupt)
-    gc.set_threshold(*COLLECT_AFTER)
+    look_at_all_rarely()
     if os.environ.get("KNICKPOINT_DIE_WITH_PARENT"):
         # Set by the Makefile: when make itself is killed, this process is told to end in order.
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)

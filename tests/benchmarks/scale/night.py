@@ -6,7 +6,6 @@ The last line on standard output has seconds that passed and seconds of CPU of a
 for each stage, and the largest memory of this process so far, in MB.
 """
 
-import gc
 import json
 import os
 import sys
@@ -19,7 +18,7 @@ sys.path[:0] = [str(Path(__file__).parents[3]), str(Path(__file__).parents[1] / 
 
 from large_history import now_after  # noqa: E402  found by the line above
 
-from perf.commands.main import COLLECT_AFTER  # noqa: E402
+from perf.commands.main import look_at_all_rarely  # noqa: E402
 from perf.config.catalog import load_catalog  # noqa: E402
 from perf.history import store  # noqa: E402
 from perf.local.paths import DataPaths  # noqa: E402
@@ -40,7 +39,7 @@ def main(data: str, nights: str, *less: str) -> None:
         def now(cls, tz: tzinfo | None = None) -> Self:
             return cls.fromtimestamp(now.timestamp(), tz)
 
-    gc.set_threshold(*COLLECT_AFTER)  # as the command line does
+    look_at_all_rarely()  # as the command line does
     store.datetime = OnThatNight
     reported: dict[str, float] = {}
 
