@@ -169,7 +169,7 @@ def levels(
 ) -> Iterator[tuple[Shift, float, float, int]]:
     """Yield each shift with the levels on both sides and the number of points after it.
 
-    A level is the mean of a segment, its outliers pulled in as those who voted saw them: else one of
+    A level is the mean of a segment, its outliers pulled in by the noise of the reading: else one of
     them could turn a step up into one down. `days` are those of the values: the week is left out.
     Where the series drifts, it is that without the drift, at the height of the drift at the shift: else
     a step up in a long way down would look like one down.

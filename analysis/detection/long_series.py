@@ -16,7 +16,7 @@ from analysis.detection.weeks import Days, without_week
 _STEP = 512
 """Points from the begin of a stretch to that of the next; as many are in the newest at least."""
 _OVERLAP = 256
-"""Points that a stretch has in common with the next: more than any test of a step looks at."""
+"""Points that a stretch has in common with the next: a hundred at least on each side of a border."""
 
 
 def for_length(detector: Detector, count: int) -> Detector:
@@ -71,15 +71,25 @@ def _behind(first: int, reading: DetectorResult) -> DetectorResult:
 
 
 def _choose_border(first: int, old: DetectorResult, new: DetectorResult) -> int:
-    """Return from which point on the new stretch is believed: as far from any step as can be.
+    """Return from which point on the new stretch is believed: in the middle of the widest gap.
 
-    Both stretches know more than a hundred points on each side of it. A step next to it could be in
-    front of it for one and behind it for the other, and would be lost or reported twice.
+    Both stretches know more than a hundred points on each side of it. They may see one change at two
+    places: it would be lost or reported twice if it were in front of the border for one of them alone,
+    so up to a gap that counts both see as many changes.
     """
     low, high = first + _OVERLAP * 2 // 5, first + _OVERLAP * 3 // 5
-    steps = {one.index for one in (*old.shifts, *new.shifts) if low < one.index < high}
-    before, after = max(pairwise(sorted({low, high} | steps)), key=lambda gap: gap[1] - gap[0])
+    seen = [[place for place in _places(one) if low < place < high] for one in (old, new)]
+
+    def rank(gap: tuple[int, int]) -> tuple[bool, int]:
+        older, newer = (sum(place <= gap[0] for place in places) for places in seen)
+        return older == newer, gap[1] - gap[0]
+
+    before, after = max(pairwise(sorted({low, high, *seen[0], *seen[1]})), key=rank)
     return (before + after + 1) // 2
+
+
+def _places(reading: DetectorResult) -> list[int]:
+    return [*(one.index for one in reading.shifts), *(one.index for one in reading.spreads)]
 
 
 def _join(old: DetectorResult, new: DetectorResult, border: int) -> DetectorResult:

@@ -88,7 +88,7 @@ def _describe_scatter(judged: JudgedSeries, newest: Noise) -> str:
         return f"Nightly noise: ±{share(newest.floor)}."
     return (
         f"Nightly noise since the change, from {count(newest.points, 'point')}: ±{share(newest.floor)} "
-        f"(the whole series: ±{share(of_series.floor)})."
+        f"(the series: ±{share(of_series.floor)})."
     )
 
 

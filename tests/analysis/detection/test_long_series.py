@@ -45,6 +45,10 @@ def shift(index: int, *, is_confirmed: bool = True) -> Shift:
     )
 
 
+def spread(index: int) -> SpreadChange:
+    return SpreadChange(index=index, before=1, after=2, p_value=0.001)
+
+
 def test_a_shorter_series_is_read_whole() -> None:
     detector = Answering()
     assert for_length(detector, 1023) is detector
@@ -82,13 +86,23 @@ def test_a_step_anywhere_about_the_border_is_found_once(place: int) -> None:
     assert found.is_confirmed
 
 
-def test_the_border_is_as_far_from_steps_as_can_be() -> None:
-    # Of 614 to 666, where the border may be, nothing is further from a step than 655.
+def test_the_border_is_in_the_middle_of_the_widest_gap() -> None:
+    # Of 614 to 665, where it may be, that is from 620 to 644.
     old = DetectorResult(noise=NOISE, shifts=(shift(100), shift(620), shift(645), shift(700)))
-    new = DetectorResult(noise=NOISE, shifts=(shift(621 - 512), shift(644 - 512), shift(900 - 512)))
+    new = DetectorResult(noise=NOISE, shifts=(shift(620 - 512), shift(644 - 512), shift(900 - 512)))
     reading = for_length(Answering({768: old, 588: new}), 1100).read([1.0] * 1100)
     # What the older stretch sees behind it, and the newest in front of it, is left out.
     assert [one.index for one in reading.shifts] == [100, 620, 644, 900]
+
+
+@pytest.mark.parametrize(("older", "newer", "kept"), [(630, 650, 650), (650, 630, 630)])
+def test_a_change_that_two_stretches_see_at_two_places_is_one(
+    older: int, newer: int, kept: int
+) -> None:
+    old = DetectorResult(noise=NOISE, shifts=(shift(older),), spreads=(spread(older),))
+    new = DetectorResult(noise=NOISE, shifts=(shift(newer - 512),), spreads=(spread(newer - 512),))
+    reading = for_length(Answering({768: old, 588: new}), 1100).read([1.0] * 1100)
+    assert [one.index for one in reading.shifts] == [one.index for one in reading.spreads] == [kept]
 
 
 def test_scatter_and_newest_level_are_those_of_the_newest_stretch() -> None:
@@ -96,12 +110,10 @@ def test_scatter_and_newest_level_are_those_of_the_newest_stretch() -> None:
     old = DetectorResult(
         shifts=(shift(300), shift(310, is_confirmed=False)),
         noise=replace(NOISE, deviation=3.0),
-        spreads=(SpreadChange(index=200, before=1, after=2, p_value=0.001),),
+        spreads=(spread(200),),
         week=(1.0,) * 7,
     )
-    new = DetectorResult(
-        noise=NOISE, spreads=(SpreadChange(index=300, before=2, after=1, p_value=0.001),)
-    )
+    new = DetectorResult(noise=NOISE, spreads=(spread(300),))
     reading = for_length(Answering({768: old, 588: new}), 1100).read(values)
     assert reading.noise == replace(NOISE, level=7.0, points=800)
     assert reading.week == ()

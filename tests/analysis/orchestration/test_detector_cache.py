@@ -249,7 +249,7 @@ def test_a_series_of_a_million_points_is_judged(
     generator = random.Random(10)  # noqa: S311  test data, not a secret
     levels = [1000.0 if number // every % 2 else 1120.0 for number in range(count)]
     values = [level * (1 + 0.02 * generator.gauss(0, 1)) for level in levels[:-20]] + levels[-20:]
-    columns = Columns.of(Occasions(occasions), range(count), values, ((),) * count)
+    columns = Columns.of(Occasions.of(occasions), range(count), values, ((),) * count)
     settings = shipped().detection
     observed = Observations((ObservedSeries(model.key, columns),))
     judgement = judge(observed, settings, RememberingDetector(StepDetector(settings=settings), {}))
