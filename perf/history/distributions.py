@@ -6,13 +6,10 @@ Each histogram is decoded once for both. Percentiles always come from merged his
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any
-
-import numpy as np
 
 from perf.history.rows import HISTOGRAMS, HistoryRow
 from perf.model.errors import UsageError
-from perf.model.histograms import decode, merge
+from perf.model.histograms import SparseHistograms, decode_sparse
 from perf.model.results import Interval, TrialId
 
 TICKS_PER_HALF_DISTANCE = 5
@@ -99,27 +96,6 @@ class Distribution:
     course: tuple[RecordedSecond, ...]
 
 
-class _Ranks:
-    """A histogram that is not empty, ready for many questions."""
-
-    def __init__(self, histogram: Any) -> None:  # noqa: ANN401  hdrh ships no types
-        self._histogram = histogram
-        # Asking hdrh walks the whole array in Python, 0.5 ms each time; sums are made once, and only
-        # between the lowest and the highest value, at the speed of C.
-        self._first = histogram.get_counts_array_index(histogram.min_value)
-        last = histogram.get_counts_array_index(histogram.max_value)
-        counts = np.frombuffer(histogram.counts, dtype=np.int64)[self._first : last + 1]
-        self._sums = np.cumsum(counts)
-        self.count = int(self._sums[-1])
-
-    def value_us(self, percentile: float) -> int:
-        """Return the same value as `percentiles.percentile_us`."""
-        rank = max(int(percentile * self.count / 100 + 0.5), 1)
-        index = self._first + int(np.searchsorted(self._sums, rank))
-        value = self._histogram.get_value_from_index(index)
-        return int(self._histogram.get_highest_equivalent_value(value))
-
-
 def distribute(intervals: Sequence[Interval]) -> Distribution:
     """Return the spectrum and the course of histograms of one operation and kind; of one, at least.
 
@@ -133,20 +109,23 @@ def distribute(intervals: Sequence[Interval]) -> Distribution:
         (interval for interval in intervals if interval.iteration),
         key=lambda interval: (interval.iteration, interval.start_s),
     )
-    pairs = [(interval, decode(interval.encoded)) for interval in measured]
-    pairs = [(interval, histogram) for interval, histogram in pairs if histogram.total_count]
-    if not pairs:
+    histograms = decode_sparse([interval.encoded for interval in measured])
+    merged = histograms.merge()
+    (count,) = merged.totals
+    if not count:
         raise ValueError("no histogram has a value, so there is no distribution")
-    ranks = _Ranks(merge([histogram for _, histogram in pairs]))
+    percentiles = list_percentiles(count)
     return Distribution(
         spectrum=Spectrum(
-            count=ranks.count,
+            count=count,
             levels=tuple(
-                PercentileLevel(percentile=percentile, value_us=ranks.value_us(percentile))
-                for percentile in list_percentiles(ranks.count)
+                PercentileLevel(percentile=percentile, value_us=value_us)
+                for percentile, value_us in zip(
+                    percentiles, merged.values_us(percentiles)[0], strict=True
+                )
             ),
         ),
-        course=tuple(_course(pairs))
+        course=tuple(_course(measured, histograms))
         if len(measured) > len({interval.iteration for interval in measured})
         else (),
     )
@@ -207,18 +186,20 @@ def gather(rows: Iterable[HistoryRow]) -> Iterator[Recording]:
         )
 
 
-def _course(pairs: Iterable[tuple[Interval, Any]]) -> Iterator[RecordedSecond]:
-    """Yield the seconds of histograms that are sorted by iteration and time."""
+def _course(intervals: Sequence[Interval], histograms: SparseHistograms) -> Iterator[RecordedSecond]:
+    """Yield the seconds of intervals that are sorted by iteration and time, with their histograms."""
     begins: dict[int, float] = {}
-    for interval, histogram in pairs:
-        ranks = _Ranks(histogram)
+    values = zip(intervals, histograms.totals, histograms.values_us([50, 99, 100]), strict=True)
+    for interval, count, (p50_us, p99_us, max_us) in values:
+        if not count:
+            continue
         begin_s = begins.setdefault(interval.iteration, interval.start_s)
         yield RecordedSecond(
             iteration=interval.iteration,
             at_s=round(interval.start_s - begin_s, 6),
             length_s=interval.length_s,
-            count=ranks.count,
-            p50_us=ranks.value_us(50),
-            p99_us=ranks.value_us(99),
-            max_us=ranks.value_us(100),
+            count=count,
+            p50_us=p50_us,
+            p99_us=p99_us,
+            max_us=max_us,
         )

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from perf.history.distributions import Recording
-from perf.model.histograms import decode, merge
+from perf.model.histograms import decode_sparse
 from perf.model.metrics import RESPONSE_TIME_DRIFT
 from perf.model.references import PublishedCourse
 from perf.model.results import Interval, Trial
@@ -109,19 +109,20 @@ def _cut_one(
     size = math.ceil(len(intervals) / windows)
     for _, group in groupby(enumerate(intervals), key=lambda pair: pair[0] // size):
         own = [interval for _, interval in group]
-        histograms = [found for one in own if (found := decode(one.encoded)).total_count]
-        if not histograms:
+        merged = decode_sparse([one.encoded for one in own]).merge()
+        (total,) = merged.totals
+        if not total:
             continue
-        merged = merge(histograms)
+        ((p50_us, p99_us),) = merged.values_us([50, 99])
         end_s = max(one.start_s + one.length_s for one in own)
         yield CourseWindow(
             phase=recording.phase,
             operation=recording.operation,
             at_s=own[0].start_s - begin_s,
             length_s=end_s - own[0].start_s,
-            count=int(merged.total_count),
-            p50_ms=merged.get_value_at_percentile(50) / _US_PER_MS,
-            p99_ms=merged.get_value_at_percentile(99) / _US_PER_MS,
+            count=total,
+            p50_ms=p50_us / _US_PER_MS,
+            p99_ms=p99_us / _US_PER_MS,
         )
 
 
