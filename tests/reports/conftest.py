@@ -117,7 +117,7 @@ class MadeUpArchive:
 
     all: tuple[Trial, ...]
 
-    def trials(self, ids: Sequence[TrialId]) -> tuple[Trial, ...]:
+    def trials(self, ids: Sequence[TrialId], *, in_brief: bool = False) -> tuple[Trial, ...]:
         """Return these trials whole, by start and id."""
         return tuple(trial for trial in self.all if trial.id in ids)
 

@@ -60,7 +60,7 @@ _BADGES = {
     RETRACTED: RETRACTED_BADGE,
 }
 """What a night can find of a series."""
-_AT_ONCE = 20
+_AT_ONCE = 100
 """Nights whose trials are read together: many against the cost of a query, few against memory."""
 
 

@@ -121,11 +121,12 @@ def describe(around: Surroundings, heads: Collection[TrialHead]) -> Iterator[str
 
 
 def read_old_trials(around: Surroundings, heads: Iterable[TrialHead]) -> Mapping[TrialId, OldTrial]:
-    """Read trials from the history, with those before them."""
+    """Read trials from the history in brief, with those before them."""
     if not (wanted := {head.id for head in heads}):
         return {}
     before = {around.context.previous[one] for one in wanted if one in around.context.previous}
-    known = {one.id: one for one in around.context.archive.trials(sorted(wanted | before))}
+    read = around.context.archive.trials(sorted(wanted | before), in_brief=True)
+    known = {one.id: one for one in read}
     return {
         one: _view(around, known[one], known.get(around.context.previous.get(one, _NONE)))
         for one in wanted & known.keys()

@@ -1,6 +1,6 @@
 """What differs between a trial and the one before it, and between its hosts before and after it."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from perf.model.facts import MAY_MOVE
@@ -29,9 +29,12 @@ def list_differences(before: Trial, after: Trial) -> list[Difference]:
     ]
     if not before.environment_before or not after.environment_before:
         return heads
-    facts = _pair(before.environment_before, after.environment_before)
     # What goes on by itself differs between any two trials.
-    return heads + [one for one in facts if one.before != one.after and one.name not in MAY_MOVE]
+    return heads + [
+        Difference(name=name, where=host, before=was, after=now)
+        for (host, name), was, now in _pair(before.environment_before, after.environment_before)
+        if was != now and name not in MAY_MOVE
+    ]
 
 
 def _list_parts(trial: Trial) -> tuple[tuple[str, str], ...]:
@@ -55,20 +58,22 @@ def compare_facts(trial: Trial) -> list[Difference]:
     A trial that failed early has no second reading: unknown, which is no difference. Nor is it one that
     what measures something that goes on has gone on.
     """
-    facts = _pair(trial.environment_before, trial.environment_after)
+    facts = [
+        Difference(
+            name=name,
+            where=host,
+            before=was,
+            after=now,
+            differs=bool(trial.environment_after) and was != now and name not in MAY_MOVE,
+        )
+        for (host, name), was, now in _pair(trial.environment_before, trial.environment_after)
+    ]
     return sorted(facts, key=lambda one: (not one.differs, one.where))
 
 
-def _pair(before: Iterable[Fact], after: Iterable[Fact]) -> list[Difference]:
+def _pair(before: Iterable[Fact], after: Iterable[Fact]) -> Iterator[tuple[tuple[str, str], str, str]]:
+    """Yield host and name of each fact, with its values before and after."""
     first = {(fact.host, fact.name): fact.value for fact in before}
     second = {(fact.host, fact.name): fact.value for fact in after}
-    return [
-        Difference(
-            name=at[1],
-            where=at[0],
-            before=first.get(at, NOTHING),
-            after=second.get(at, NOTHING),
-            differs=bool(second) and first.get(at) != second.get(at) and at[1] not in MAY_MOVE,
-        )
-        for at in dict.fromkeys((*first, *second))
-    ]
+    for at in dict.fromkeys((*first, *second)):
+        yield at, first.get(at, NOTHING), second.get(at, NOTHING)

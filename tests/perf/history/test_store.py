@@ -49,6 +49,21 @@ def test_appending_twice_keeps_one_trial(paths: DataPaths, make_bundle: Callable
         assert history.trials() == (bundle.read(place)[0],)
 
 
+def test_a_trial_in_brief_has_what_it_came_to(
+    paths: DataPaths, make_bundle: Callable[..., Path], make_trial: Callable[..., Trial]
+) -> None:
+    trial = make_trial()
+    make_bundle(trial)
+    append_all(paths, silent)
+    whole = [one for one in trial.samples if one.iteration is None]
+    assert 0 < len(whole) < len(trial.samples)
+    assert trial.counters
+    assert trial.environment_after
+    with open_history(paths.history, read_only=True) as history:
+        (found,) = history.trials([trial.id], in_brief=True)
+    assert found == replace(trial, samples=tuple(whole), counters=(), environment_after=())
+
+
 def test_another_content_under_a_known_id_is_refused(
     paths: DataPaths, make_bundle: Callable[..., Path], make_trial: Callable[..., Trial]
 ) -> None:
