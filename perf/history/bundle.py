@@ -199,7 +199,7 @@ def find(paths: DataPaths) -> tuple[Path, ...]:
     return tuple(map(paths.trials.joinpath, list_names(paths)))
 
 
-def list_names(paths: DataPaths) -> list[str]:
+def list_names(paths: DataPaths) -> list[TrialId]:
     """Return the trial ids of all sealed bundles, sorted: a path for each of many takes time.
 
     Raises:
@@ -209,7 +209,8 @@ def list_names(paths: DataPaths) -> list[str]:
     if not os.path.lexists(paths.trials):
         return []
     with _explained("the trial bundles cannot be listed"):
-        return sorted(name for name in os.listdir(paths.trials) if not name.startswith("."))  # noqa: PTH208  paths take time
+        found = os.listdir(paths.trials)  # noqa: PTH208  paths take time
+    return sorted(TrialId(name) for name in found if not name.startswith("."))
 
 
 def read(path: Path) -> tuple[Trial, tuple[Interval, ...]]:

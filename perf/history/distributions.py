@@ -109,11 +109,14 @@ def distribute(intervals: Sequence[Interval]) -> Distribution:
         (interval for interval in intervals if interval.iteration),
         key=lambda interval: (interval.iteration, interval.start_s),
     )
+    nothing = "no histogram has a value, so there is no distribution"
+    if not measured:
+        raise ValueError(nothing)
     histograms = decode_sparse([interval.encoded for interval in measured])
     merged = histograms.merge()
     (count,) = merged.totals
     if not count:
-        raise ValueError("no histogram has a value, so there is no distribution")
+        raise ValueError(nothing)
     percentiles = list_percentiles(count)
     return Distribution(
         spectrum=Spectrum(

@@ -8,7 +8,7 @@ import json
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from itertools import groupby, islice
@@ -515,23 +515,37 @@ def append_all(paths: DataPaths, report: Callable[[str], None]) -> Appended:
         HistoryError: the history cannot be opened or written.
 
     """
-    found = bundle.find(paths)
-    if not found and not has_history(paths):
+    names = bundle.list_names(paths)
+    if not names and not has_history(paths):
         raise UsageError(
             f"there are no trial bundles in {paths.trials} to append; name the data directory with "
             "--data, or measure first: knickpoint nightly"
         )
     with open_history(paths.history) as history:
+        # Known ones are told apart at once: asked one by one, a catalog far away would take minutes.
         digests = history.bundle_digests()
-        done = _append_each(history, digests, found, report)
+        known = [name for name in names if name in digests]
+        changed = _find_changed(history, digests, known, paths.trials)
+        done = _append_new(
+            history, [paths.trials / name for name in names if name not in digests], report
+        )
         # Of a history of several labs, each has its own bundles only.
-        gone = () if read_place(paths.history) else _find_gone(digests, found)
+        gone = () if read_place(paths.history) else _find_gone(digests, names)
+    if changed:
+        count = "1 bundle is" if len(changed) == 1 else f"{len(changed)} bundles are"
+        what = "not what was appended any more; the history keeps what it has"
+        report(f"{count} {what}:\n" + "\n".join(changed))
     if gone:
         report(
             f"The history has {_list_lost(gone, 'is not in ' + str(paths.trials))}\nIt keeps them. "
             "Unless you moved the bundles away yourself, restore them from a backup."
         )
-    return replace(done, gone=gone)
+    return Appended(
+        new=done.new,
+        known=done.known + len(known) - len(changed),
+        bad=(*done.bad, *changed),
+        gone=gone,
+    )
 
 
 def rebuild(
@@ -596,7 +610,7 @@ def _make_from(
     `known` has the digest of each one's bundle.
     """
     with open_history(fresh) as history:
-        result = _append_each(history, {}, bundles, report)
+        result = _append_new(history, bundles, report)
         now = history.bundle_digests()
         return result, sorted(name for name in known if now.get(TrialId(name)) != known[name])
 
@@ -607,15 +621,9 @@ def _list_lost(lost: Sequence[str], how: str = "is gone, cannot be read or is an
     return f"{trials} whose bundle {how}:\n{listed}"
 
 
-def _append_each(
-    history: History, held: Mapping[TrialId, str], paths: Sequence[Path], report: Callable[[str], None]
-) -> Appended:
-    # Known ones are reported at once: asked one by one, a catalog that is far away would take minutes.
-    by_name = {TrialId(place.name): place for place in paths}
-    there = {name: place for name, place in by_name.items() if name in held}
-    changed = _find_changed(history, held, there)
-    new, known, bad = 0, len(there) - len(changed), list[str]()
-    for place, outcome in history.append_each([by_name[one] for one in by_name if one not in there]):
+def _append_new(history: History, places: Sequence[Path], report: Callable[[str], None]) -> Appended:
+    new, known, bad = 0, 0, list[str]()
+    for place, outcome in history.append_each(places):
         if isinstance(outcome, BundleError):
             bad.append(str(outcome))
         elif outcome:
@@ -626,18 +634,15 @@ def _append_each(
     if bad:
         count = "1 bundle is" if len(bad) == 1 else f"{len(bad)} bundles are"
         report(f"{count} bad and NOT in the history:\n" + "\n".join(bad))
-    if changed:
-        count = "1 bundle is" if len(changed) == 1 else f"{len(changed)} bundles are"
-        what = "not what was appended any more; the history keeps what it has"
-        report(f"{count} {what}:\n" + "\n".join(changed))
-    return Appended(new=new, known=known, bad=(*bad, *changed))
+    return Appended(new=new, known=known, bad=tuple(bad))
 
 
 def _find_changed(
-    history: History, digests: Mapping[TrialId, str], places: Mapping[TrialId, Path]
+    history: History, digests: Mapping[TrialId, str], names: Sequence[TrialId], folder: Path
 ) -> list[str]:
     """Return what is wrong with those of the known bundles that are due to be looked at again."""
-    newest = next((name for name in digests if name in places), None)
+    there = {*names}
+    newest = next((name for name in digests if name in there), None)
     cycle = VERIFIED_WITHIN_DAYS
     while len(digests) > cycle * MOST_READ_AGAIN:  # doubled, so that days are dealt anew but rarely
         cycle *= 2
@@ -645,7 +650,10 @@ def _find_changed(
     due = {*_find_due(digests, days, cycle)}
     compared, read_whole = ({*islice(digests, most), *due} for most in (COMPARED_AGAIN, READ_AGAIN))
     changed: list[str] = []
-    for name, place in ((one, places[one]) for one in places if one in compared):
+    for name in names:
+        if name not in compared:
+            continue
+        place = folder / name
         try:
             if digests[name] != bundle.digest(place):
                 history.append(place)  # which refuses it
@@ -687,7 +695,8 @@ def verify(paths: DataPaths, report: Callable[[str], None]) -> Verified:
     unknown: list[TrialId] = []
     with open_history(paths.history, read_only=True) as history:
         digests = history.bundle_digests()
-        gone = () if read_place(paths.history) else _find_gone(digests, found)
+        names = [TrialId(place.name) for place in found]
+        gone = () if read_place(paths.history) else _find_gone(digests, names)
     for count, place in enumerate(found, 1):
         try:
             bundle.check(place)
@@ -704,5 +713,5 @@ def verify(paths: DataPaths, report: Callable[[str], None]) -> Verified:
     return Verified(bundles=len(found), bad=tuple(bad), unknown=tuple(unknown), gone=gone)
 
 
-def _find_gone(digests: Mapping[TrialId, str], paths: Sequence[Path]) -> tuple[TrialId, ...]:
-    return tuple(sorted(digests.keys() - {TrialId(place.name) for place in paths}))
+def _find_gone(digests: Mapping[TrialId, str], names: Sequence[TrialId]) -> tuple[TrialId, ...]:
+    return tuple(sorted(digests.keys() - {*names}))

@@ -11,7 +11,7 @@ import struct
 import zlib
 from base64 import b64decode
 from binascii import Error as Base64Error
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias, cast
 
@@ -34,6 +34,8 @@ MOST_BYTES = _MOST_BYTES_EACH * MOST_COUNTERS
 _HEAD = struct.Struct(">II")
 _PAYLOAD = struct.Struct(">IIIIQQd")
 _COMPRESSED, _COOKIE = 0x1C849314, 0x1C849313
+_PORTION_BYTES = 1 << 18
+"""Of packed counts that are read at once; to read them takes some thirty times as much memory."""
 _LAST = 127
 """The highest byte that ends a number."""
 # Of the bytes of numbers: 1 where the number goes on.
@@ -135,10 +137,31 @@ def decode_sparse(texts: Sequence[str]) -> SparseHistograms:
 
     """
     try:
-        packed = [_unpack(text, HIGHEST_US) for text in texts]
-        return _read_counts(packed)
+        found = [_read_counts(portion) for portion in _unpack_in_portions(texts)]
     except _UNSOUND as error:
         raise ValueError(f"the histogram cannot be decoded: {error}") from error
+    begins = np.cumsum([0, *(one.places.size for one in found)])
+    return SparseHistograms(
+        places=np.concatenate([one.places for one in found]),
+        counts=np.concatenate([one.counts for one in found]),
+        begins=np.concatenate(
+            [[0], *(one.begins[1:] + begin for one, begin in zip(found, begins, strict=False))]
+        ),
+        half_bits=np.concatenate([one.half_bits for one in found]),
+        unit_bits=np.concatenate([one.unit_bits for one in found]),
+    )
+
+
+def _unpack_in_portions(texts: Iterable[str]) -> Iterator[Sequence[_Packed]]:
+    portion, size = list[_Packed](), 0
+    for text in texts:
+        portion.append(one := _unpack(text, HIGHEST_US))
+        size += len(one.counts)
+        if size > _PORTION_BYTES:
+            yield portion
+            portion, size = [], 0
+    if portion:
+        yield portion
 
 
 def _unpack(text: str, highest: int) -> _Packed:

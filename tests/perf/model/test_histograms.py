@@ -38,10 +38,13 @@ def ask(whole: Any) -> tuple[int, list[int]]:  # noqa: ANN401  hdrh ships no typ
 
 
 @settings(max_examples=100, deadline=None, derandomize=True)
-@given(st.lists(recorded(), min_size=1, max_size=4))
-def test_sparse_histograms_answer_as_the_library(histograms: Sequence[Any]) -> None:
+@given(st.lists(recorded(), min_size=1, max_size=4), st.sampled_from((0, 30, 1 << 18)))
+def test_sparse_histograms_answer_as_the_library(histograms: Sequence[Any], portion: int) -> None:
     texts = [*map(to_text, histograms)]
-    sparse, whole = decode_sparse(texts), [*map(decode, texts)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("perf.model.histograms._PORTION_BYTES", portion)
+        sparse = decode_sparse(texts)
+    whole = [*map(decode, texts)]
     answers = zip(sparse.totals, sparse.values_us(PERCENTILES), strict=True)
     assert [*answers] == [*map(ask, whole)]
     merged = sparse.merge()
