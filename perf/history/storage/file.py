@@ -64,7 +64,7 @@ class FileStorage:
     """A DuckDB file. Its lock keeps others out, its configuration keeps queries in."""
 
     advice = "restore it, or accept what is there now with: knickpoint history rebuild"
-    together = 1
+    together = 20
     """Trials that are appended in one transaction."""
 
     def __init__(self, path: Path, *, read_only: bool) -> None:
