@@ -116,10 +116,17 @@ class Points(Sequence[Point]):
         occasions, places = self.columns.occasions, self.columns.places
         return occasions[places[int(occasions.moments[np.asarray(places)].argmin())]].started_at
 
-    def last_start(self) -> datetime:
-        """Return when the last of them was measured."""
+    def newest(self) -> Occasion:
+        """Return the occasion on which the last of them was measured."""
         occasions, places = self.columns.occasions, self.columns.places
-        return occasions[places[int(occasions.moments[np.asarray(places)].argmax())]].started_at
+        return occasions[places[int(occasions.moments[np.asarray(places)].argmax())]]
+
+    def nights_of(self, release: Release) -> frozenset[str]:
+        """Return the nights that measured any of them of a release."""
+        occasions, places = self.columns.occasions, np.asarray(self.columns.places)
+        numbers = [at for at, one in enumerate(occasions.release_of_number) if one == release]
+        of_release = places[np.isin(occasions.releases[places], numbers)]
+        return frozenset(map(occasions.nights.__getitem__, of_release))
 
     def places_of(self, night: str) -> list[int]:
         """Return the places of the points that a night measured."""
@@ -207,12 +214,6 @@ class Series:
     def __post_init__(self) -> None:
         """Take any points: they are put in columns."""
         object.__setattr__(self, "points", Points.of(self.points))
-
-
-def find_occasions(series: Iterable[Series]) -> Iterator[Occasion]:
-    """Yield each occasion on which a point of any of the series was measured, once."""
-    for occasions, places in _find_measured(series):
-        yield from map(occasions.__getitem__, places)
 
 
 def find_newest_occasion(series: Iterable[Series]) -> Occasion | None:

@@ -63,7 +63,7 @@ def _place(change: ChangePoint, start: int) -> ChangeLocation:
     last = max(min(change.latest, end - 1), change.index)
     before, after = points[start:first], points[last:end]
     ordinals = before[-1].release.ordinal, after[0].release.ordinal
-    moments = before.last_start(), after.first_start()
+    moments = before.newest().started_at, after.first_start()
     return ChangeLocation(
         change=change,
         before=before,

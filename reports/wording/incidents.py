@@ -70,7 +70,7 @@ def _say_presence(incident: Incident, by_id: Mapping[TrialId, TrialHead]) -> str
 
     `by_id` is in the order of the trials' starts.
     """
-    newest = max(incident.lead.series.points.occasions, key=lambda one: (one.started_at, one.trial))
+    newest = incident.lead.series.points.newest()
     experiment = by_id[newest.trial].experiment
     since = takewhile(lambda one: one.started_at > newest.started_at, reversed([*by_id.values()]))
     later = [

@@ -17,7 +17,7 @@ import numpy as np
 from pydantic import Field, TypeAdapter
 
 from analysis.detection.detection import ChangePoint
-from analysis.detection.series import Points, find_newest_occasion, find_occasions
+from analysis.detection.series import Points, find_newest_occasion
 from analysis.judging.description import say_judgement, say_reason
 from analysis.judging.incidents import Incident
 from analysis.judging.judgement import JudgedSeries, Judgement
@@ -167,16 +167,16 @@ def build_points(
 ) -> PointsDocument:
     """Put chosen points of one experiment into columns; trials are by start and name."""
     chosen = [(one, span) for one in judged for span in choose(one.series.points)]
-    spans = {(one.series.points.trials, *span) for one, span in chosen}
-    shown = {trial for trials, first, end in spans for trial in trials[first:end]}
-    found = {when.trial: when for when in find_occasions(one.series for one in judged)}
-    trials = sorted(
-        (when for when in found.values() if when.trial in shown),
-        key=lambda point: (point.started_at, point.trial),
-    )
+    # The series of an experiment share their trials.
+    spans = {
+        (one.series.points.trials, first, end): one.series.points[first:end]
+        for one, (first, end) in chosen
+    }
+    found = {when.trial: when for points in spans.values() for when in points.occasions}
+    trials = sorted(found.values(), key=lambda point: (point.started_at, point.trial))
     places = {point.trial: place for place, point in enumerate(trials)}
 
-    @cache  # the series of an experiment share their trials
+    @cache
     def find_places(of_series: tuple[TrialId, ...], first: int, end: int) -> tuple[int, ...]:
         return tuple(places[trial] for trial in of_series[first:end])
 

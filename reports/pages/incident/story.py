@@ -83,8 +83,8 @@ def say_gap(change: ChangePoint, trials: Mapping[TrialId, TrialHead]) -> str:
         (
             one
             for one in trials.values()
-            if (one.experiment, one.release) == (after.experiment, after.release)
-            and before.started_at < one.started_at < after.started_at
+            if before.started_at < one.started_at < after.started_at
+            and (one.experiment, one.release) == (after.experiment, after.release)
             and one.night not in {"", before.night, after.night}
         ),
         key=lambda one: (one.started_at, one.id),
@@ -104,12 +104,13 @@ def _describe_beginning(change: ChangePoint) -> Iterator[StoryStep]:
     Where the nights measured both releases, the first with it may well be older: no night brought it.
     """
     before, after = change.last_before, change.first_after
-    of_both = [
-        {when.night for when in change.series.points.occasions if when.release == one.release} - {""}
-        for one in (before, after)
-    ]
-    nights = sorted(of_both[0] & of_both[1])
-    if before.release != after.release and nights:
+    points = change.series.points
+    nights = sorted(
+        (points.nights_of(before.release) & points.nights_of(after.release)) - {""}
+        if before.release != after.release
+        else ()
+    )
+    if nights:
         many = (
             "in the same night"
             if len(nights) == 1

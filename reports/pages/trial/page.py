@@ -150,7 +150,7 @@ class _Surroundings:
     """What all trial pages share: series, the trials before, the contents of the configuration."""
 
     links: _Links
-    bundles: frozenset[str]
+    bundles: frozenset[TrialId]
     caveats: Mapping[str, str]
     contents: Contents
     nights: Mapping[str, Sequence[Night]]
@@ -219,7 +219,7 @@ def batches(context: SiteContext, with_curves: int = WITH_CURVES) -> Iterator[Ba
     heads = [head for head in context.heads.values() if head.id not in context.old_trials]
     yield from in_parts(heads, _AT_ONCE, partial(_batches_of_some, context, around))
     drawn = (head.id for head in heads if head.id in around.newest)
-    yield from in_parts(drawn, _DECODED_AT_ONCE, partial(_batches_of_curves, context))
+    yield from in_parts(drawn, _DECODED_AT_ONCE, partial(_batches_of_curves, context, around.bundles))
 
 
 def _batches_of_some(
@@ -268,10 +268,11 @@ def _make(
                 )
 
 
-def _batches_of_curves(context: SiteContext, trials: Iterable[TrialId]) -> Iterator[Batch]:
+def _batches_of_curves(
+    context: SiteContext, with_seconds: Collection[TrialId], trials: Iterable[TrialId]
+) -> Iterator[Batch]:
     """Yield what curves are drawn from; decoding is dear, and nothing but its own trial moves it."""
     by_path = {data_path(times_data(trial)): trial for trial in trials}
-    with_seconds = _list_bundles(context.bundles)
     digests = {path: (context.digests.get(one, ""), one) for path, one in by_path.items()}
     versions = {
         path: digest((known, str(trial in with_seconds))) if known else ""
@@ -382,11 +383,11 @@ def _digest(context: SiteContext, head: TrialHead, around: _Surroundings) -> str
     return digest(parts) if own else ""
 
 
-def _list_bundles(bundles: Path | None) -> frozenset[str]:
+def _list_bundles(bundles: Path | None) -> frozenset[TrialId]:
     """Return the names of the bundles that are at hand."""
     try:
         with os.scandir(bundles) if bundles else nullcontext(()) as entries:
-            return frozenset(entry.name for entry in entries if entry.is_dir())
+            return frozenset(TrialId(entry.name) for entry in entries if entry.is_dir())
     except OSError:  # as with one that is gone
         return frozenset()
 
