@@ -15,6 +15,9 @@ ENGINE ?= python
 # Whose clippy and rustfmt judge; those of the next one find something else. CI installs it.
 RUST := 1.95
 
+# Where it is set, Python compiles its sources and pytest rewrites all tests at each start, of which there are thousands.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: help setup native native-lint native-test nightly reliability soak soak-real test test-slow test-all mutation lint format types contracts tree workflows wheel-smoke selftest reference pictures audit bench bench-ablation bench-bisection bench-comparison bench-detection bench-engines bench-scale site lock schema infra-check lab-up lab-down lab-status clean
 .DEFAULT_GOAL := help
 
