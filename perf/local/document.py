@@ -268,22 +268,30 @@ class _Walk:
 
     def _scalar(self, node: Node, steps: Steps) -> JsonValue:
         self.spellings[steps] = node.value
-        shown = printable(node.value)
         tag = node.tag or ""
         kind = tag.removeprefix(_TAG)
         if kind == "timestamp":
+            shown = printable(node.value)
             self._refuse(steps, f'is {shown}, a date; write it in quotes: "{shown}"')
             return None
         if kind not in {"str", "int", "float", "bool", "null"}:
             self._refuse(steps, f"has the type {printable(tag)}; write a plain value")
             return None
         try:
-            value: JsonValue = self.yaml.constructor.construct_object(node)
-            json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
-            if isinstance(value, int):
-                float(value)
+            return self._construct(kind, node)
         except (ValueError, LookupError, OverflowError):
             what = "not a finite number" if kind in {"int", "float"} else f"no {kind}"
-            self._refuse(steps, f"is {shown}, {what}; write a plain value")
+            self._refuse(steps, f"is {printable(node.value)}, {what}; write a plain value")
             return None
+
+    def _construct(self, kind: str, node: Node) -> JsonValue:
+        """Return the plain value of a scalar; raise what the parser raises where it has none."""
+        value: JsonValue = node.value
+        if kind == "str":
+            node.value.encode()  # fails for half of a surrogate pair, written as an escape
+            return value
+        value = self.yaml.constructor.construct_object(node)
+        json.dumps(value, allow_nan=False)
+        if isinstance(value, int):
+            float(value)
         return value

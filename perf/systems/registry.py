@@ -1,12 +1,14 @@
 """Find systems: a folder here with a `system.py` is one, imported only when it is asked for."""
 
 import importlib
+from functools import cache
 from importlib.resources import files
 
 from perf.model.errors import UsageError
 from perf.systems.contract import FakeSystem, System
 
 
+@cache
 def names() -> tuple[str, ...]:
     """Return the names of all systems, without importing any of them."""
     folders = files("perf.systems").iterdir()
