@@ -10,7 +10,7 @@ import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
-from functools import lru_cache
+from functools import cache
 from importlib.resources import files
 from itertools import chain, count
 from pathlib import Path, PurePath
@@ -47,6 +47,7 @@ _WAIT_S = 60.0
 """So long a history is waited for that somebody else has open: a night must not end in an error because
 somebody looks at its history."""
 _POLL_S = 0.1
+_TABLES = "SELECT table_name, sql FROM duckdb_tables()"
 _COLUMNS = "SELECT table_name, column_name, data_type FROM duckdb_columns() WHERE NOT internal"
 _LATER = "Wait until that has ended, then try again"
 _LOCK_HOLDER = re.compile(r"lock is held in (?P<program>.+?) \(PID (?P<pid>\d+)\)")
@@ -323,10 +324,8 @@ def check_schema(connection: duckdb.DuckDBPyConnection, path: Path) -> int:
         HistoryError: it is no history, or one of a newer Knickpoint.
 
     """
-    tables = {
-        name for (name,) in connection.execute("SELECT table_name FROM duckdb_tables()").fetchall()
-    }
-    if not {"meta", "trials"} <= tables:
+    tables = dict(connection.execute(_TABLES).fetchall())
+    if not {"meta", "trials"} <= tables.keys():
         raise HistoryError(
             f"{path} is a DuckDB file, but not a Knickpoint history: refused. Move it away, then make "
             "a history from the trial bundles: knickpoint history rebuild"
@@ -343,7 +342,9 @@ def check_schema(connection: duckdb.DuckDBPyConnection, path: Path) -> int:
             f"{path} has schema version {version}, which no Knickpoint wrote. The trials themselves "
             "are safe in their bundles: make the history from them with: knickpoint history rebuild"
         )
-    if version == SCHEMA_VERSION and (lacking := _find_lacking(connection)):
+    # To list all columns takes nearly as long as to open the file.
+    is_as_new = _expected()[0].items() <= tables.items()
+    if version == SCHEMA_VERSION and not is_as_new and (lacking := _find_lacking(connection)):
         raise damage(path, ValueError(f"it lacks the columns {', '.join(lacking)}"))
     return int(version)
 
@@ -351,14 +352,18 @@ def check_schema(connection: duckdb.DuckDBPyConnection, path: Path) -> int:
 def _find_lacking(connection: duckdb.DuckDBPyConnection) -> list[str]:
     """Name the columns that a history of today's schema has, and this one not, or of another type."""
     found = set(connection.execute(_COLUMNS).fetchall())
-    return [f"{table}.{column} ({kind})" for table, column, kind in sorted(_expected() - found)]
+    return [f"{table}.{column} ({kind})" for table, column, kind in sorted(_expected()[1] - found)]
 
 
-@lru_cache(maxsize=1)
-def _expected() -> frozenset[tuple[str, str, str]]:
+@cache
+def _expected() -> tuple[Mapping[str, str], frozenset[tuple[str, str, str]]]:
+    """Return how each table of an empty history is made, and all columns."""
     with duckdb.connect(":memory:") as empty:
         empty.execute(schema())
-        return frozenset(empty.execute(_COLUMNS).fetchall())
+        return (
+            dict(empty.execute(_TABLES).fetchall()),
+            frozenset(empty.execute(_COLUMNS).fetchall()),
+        )
 
 
 def _upgrade(path: Path, version: int) -> None:
