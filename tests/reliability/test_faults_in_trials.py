@@ -251,12 +251,13 @@ def test_a_server_that_does_not_come_up_or_refuses_is_reported(attempt: Try, fau
     attempt(fault)
 
 
+@pytest.mark.slow
 @pytest.mark.keeps("wrong-release-is-refused")
 @pytest.mark.parametrize(
     ("reported", "text"),
     [
         ("9.9.9", "version failed on node-1: runs 9.9.9, but 1.0.0 was to be measured"),
-        pytest.param("", "does not report its release", marks=pytest.mark.slow),
+        ("", "does not report its release"),
     ],
 )
 def test_another_release_is_never_measured(attempt: Try, reported: str, text: str) -> None:

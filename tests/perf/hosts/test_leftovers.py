@@ -46,7 +46,7 @@ def find_marked(base: Path) -> list[int]:
 
 
 @pytest.mark.keeps("a-kill-needs-no-hand")
-@pytest.mark.parametrize("where", ["here", "far"])
+@pytest.mark.parametrize("where", ["here", pytest.param("far", marks=pytest.mark.slow)])
 def test_a_start_that_is_killed_at_any_moment_leaves_no_orphan(
     tmp_path: Path, where: str, figures: dict[str, object]
 ) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from budget import tries
 from hdrh.histogram import HdrHistogram
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -37,7 +38,7 @@ def ask(whole: Any) -> tuple[int, list[int]]:  # noqa: ANN401  hdrh ships no typ
     return whole.total_count, [whole.get_value_at_percentile(one) for one in PERCENTILES]
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=tries(200), deadline=None, derandomize=True)
 @given(st.lists(recorded(), min_size=1, max_size=4), st.sampled_from((0, 30, 1 << 18)))
 def test_sparse_histograms_answer_as_the_library(histograms: Sequence[Any], portion: int) -> None:
     texts = [*map(to_text, histograms)]

@@ -228,7 +228,13 @@ def ask_all(workload: Workload, **settings: int) -> dict[tuple[str, Operation], 
     return outcomes
 
 
-@pytest.mark.parametrize("name", sorted(READING))
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.slow) if name == "devops" else name
+        for name in sorted(READING)
+    ],
+)
 def test_every_operation_that_reads_finds_a_corrupted_row(name: str) -> None:
     workload = READING[name]
     for answers in ask_all(workload).values():

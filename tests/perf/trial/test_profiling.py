@@ -158,6 +158,7 @@ def test_a_host_where_perf_may_not_look_says_why(
     assert costs == {}
 
 
+@pytest.mark.slow
 def test_a_server_that_is_no_jvm_is_a_remark_without_perf(
     start: Start, workload: Workload, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

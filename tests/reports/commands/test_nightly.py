@@ -625,7 +625,10 @@ def mirror(tmp_path: Path) -> Iterator[Mirror]:
 
 @pytest.mark.parametrize(
     ("kind", "releases"),
-    [("command", ("1.0.1", "1.0.2", "1.0.3")), ("maven", ("5.0.7", "5.0.8", "5.0.9"))],
+    [
+        pytest.param("command", ("1.0.1", "1.0.2", "1.0.3"), marks=pytest.mark.slow),
+        ("maven", ("5.0.7", "5.0.8", "5.0.9")),
+    ],
 )
 def test_a_release_that_appears_is_measured_first_and_compared_with_the_one_before_it(
     lab: Lab, mirror: Mirror, kind: str, releases: tuple[str, str, str]

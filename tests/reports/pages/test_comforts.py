@@ -31,6 +31,7 @@ def active(page: Page, what: str) -> str:
     return str(page.evaluate(f"document.activeElement.{what}"))
 
 
+@pytest.mark.slow
 def test_each_page_leads_to_all_others_and_says_where_it_is(front: Page, demo_site: Path) -> None:
     links = front.locator("nav.site a")
     assert links.all_text_contents() == ENTRIES
@@ -76,6 +77,7 @@ def test_an_incident_is_one_row_and_opens_its_own_page(front: Page) -> None:
     front.wait_for_url("**/incidents/*.html")
 
 
+@pytest.mark.slow
 def test_keys_lead_from_incident_to_incident(browser: Browser, demo_site: Path) -> None:
     with watch(browser) as watched:
         page = watched.page

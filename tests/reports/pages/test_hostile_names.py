@@ -59,6 +59,7 @@ def test_files_stay_inside_of_the_site_with_names_that_any_system_takes(hostile_
     assert all(name.isascii() and name.isprintable() for name in names)
 
 
+@pytest.mark.slow
 def test_such_names_are_found_and_copied(narrow: Watched, hostile_site: Path) -> None:
     page = narrow.page
     narrow.open(hostile_site / "index.html")

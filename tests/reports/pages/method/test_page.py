@@ -7,6 +7,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+import pytest
 from chromium import watch
 from markupsafe import escape
 from playwright.sync_api import Browser
@@ -77,6 +78,7 @@ def test_the_page_begins_with_the_terms_and_folds_the_rest_in_three_groups(demo:
     assert "<h2 id=" not in rest
 
 
+@pytest.mark.slow
 def test_an_address_unfolds_what_it_leads_to(browser: Browser, demo_site: Path) -> None:
     with watch(browser, width=1280, height=800) as watched:
         watched.open(demo_site / "method.html")

@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+import pytest
 from chromium import watch
 from made_up_profiles import PROFILED
 from playwright.sync_api import Browser
@@ -33,6 +34,7 @@ def test_the_comparison_says_why_in_a_sentence_and_leads_to_the_code(demo_site: 
     assert f'href="../{comparison_page(result.stem)}"' in back
 
 
+@pytest.mark.slow
 def test_the_flame_graph_is_used_by_keyboard(browser: Browser, demo_site: Path) -> None:
     with watch(browser) as watched:
         watched.open(demo_site / profile_page(PROFILED.id))

@@ -147,6 +147,7 @@ def cells_of(context: SiteContext, before: Variant, after: Variant) -> list[Heat
     return [cell for group in heat.groups for row in group.rows for cell in row.cells if cell]
 
 
+@pytest.mark.slow
 def test_the_script_knows_what_changed_inside_of_a_release(
     context: SiteContext, demo_site: Path, watched: chromium.Watched
 ) -> None:
@@ -192,6 +193,7 @@ def test_the_page_opens_with_the_newest_against_the_one_before(
     assert f"a={found['5.0.1'].id}" in page.url
 
 
+@pytest.mark.slow
 def test_unknown_names_and_equal_sides_are_said(
     context: SiteContext, demo_site: Path, watched: chromium.Watched
 ) -> None:
@@ -209,6 +211,7 @@ def test_unknown_names_and_equal_sides_are_said(
         expect(page.locator(part)).to_be_hidden()
 
 
+@pytest.mark.slow
 def test_two_that_share_no_measure_say_what_each_measured(
     context: SiteContext, demo_site: Path, watched: chromium.Watched
 ) -> None:
@@ -234,6 +237,7 @@ def test_two_that_share_no_measure_say_what_each_measured(
     expect(page.locator("#all")).to_be_hidden()
 
 
+@pytest.mark.slow
 def test_a_heat_map_is_copied_with_one_value_in_a_cell(
     context: SiteContext, demo_site: Path, watched: chromium.Watched
 ) -> None:
@@ -282,6 +286,7 @@ def test_filters_and_sides_stay_in_the_url(
     assert page.locator("#heat thead th:visible").count() == 2
 
 
+@pytest.mark.slow
 def test_the_command_for_a_verdict_can_be_copied_as_it_is(
     context: SiteContext, demo_site: Path, watched: chromium.Watched
 ) -> None:
@@ -355,6 +360,7 @@ def test_the_page_of_a_release_draws_its_response_times_also_for_paper(
         assert watched.complaints == []
 
 
+@pytest.mark.slow
 def test_each_side_looks_the_same_in_the_legend_and_in_every_chart(
     demo_site: Path, watched: chromium.Watched
 ) -> None:

@@ -148,6 +148,7 @@ def test_a_drag_zooms_the_address_holds_it_and_z_shows_all_again(wide: Watched, 
     assert wide.complaints == []
 
 
+@pytest.mark.slow
 def test_back_undoes_a_zoom(wide: Watched, site: Path) -> None:
     page = load(wide, site)
     address = page.url
@@ -162,6 +163,7 @@ def test_back_undoes_a_zoom(wide: Watched, site: Path) -> None:
     assert wide.complaints == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("width", "height"), [(1280, 800), (390, 844)])
 def test_verdict_and_chart_are_whole_on_the_first_screen(
     browser: Browser, site: Path, width: int, height: int
@@ -189,6 +191,7 @@ def test_a_long_series_opens_at_its_newest_change(wide: Watched, site: Path) -> 
     assert windows == ["trial-959..trial-999", "trial-798..trial-999", "trial-910..trial-999"]
 
 
+@pytest.mark.slow
 def test_a_tap_shows_a_point_and_its_link_opens_the_trial(browser: Browser, site: Path) -> None:
     with watch(browser, width=390, height=844, has_touch=True) as watched:
         page = show(watched, site)
@@ -207,6 +210,7 @@ def test_a_tap_shows_a_point_and_its_link_opens_the_trial(browser: Browser, site
         assert watched.complaints == []
 
 
+@pytest.mark.slow
 def test_without_a_script_no_room_is_kept_for_the_chart(browser: Browser, site: Path) -> None:
     with watch(browser, has_script=False) as watched:
         watched.open(site / series_page(KEY))
@@ -330,6 +334,7 @@ def test_another_measure_keeps_the_view(wide: Watched, site: Path) -> None:
     assert wide.complaints == []
 
 
+@pytest.mark.slow
 def test_other_measures_are_drawn_when_near_and_share_cursor_and_zoom(
     wide: Watched, site: Path
 ) -> None:

@@ -89,6 +89,7 @@ def test_no_text_of_a_trial_ends_what_it_stands_in(target: Path) -> None:
     assert "unsafe" not in text[:2000]
 
 
+@pytest.mark.slow
 def test_its_pages_and_charts_live_and_it_asks_for_nothing(
     browser: Browser, context: SiteContext, target: Path
 ) -> None:

@@ -406,6 +406,7 @@ def test_a_trial_draws_the_operation_that_is_chosen(browser: Browser, demo_site:
     assert box["y"] < 560
 
 
+@pytest.mark.slow
 def test_what_servers_did_is_drawn_below_with_one_cursor(
     browser: Browser, open_loop: Trial, demo_site: Path
 ) -> None:
@@ -467,6 +468,7 @@ def test_seconds_of_servers_belong_to_the_iteration_that_they_lie_in(
     assert curve["servers"] == [(1, 0.5, "node-1", 0.25, 3.0, 0.0, 200)]
 
 
+@pytest.mark.slow
 def test_a_trial_is_drawn_over_the_one_before_it(
     browser: Browser, open_loop: Trial, demo_site: Path
 ) -> None:
