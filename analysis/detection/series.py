@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from operator import attrgetter
 from typing import overload
 
 import numpy as np
@@ -117,9 +118,11 @@ class Points(Sequence[Point]):
         return occasions[places[int(occasions.moments[np.asarray(places)].argmin())]].started_at
 
     def newest(self) -> Occasion:
-        """Return the occasion on which the last of them was measured."""
-        occasions, places = self.columns.occasions, self.columns.places
-        return occasions[places[int(occasions.moments[np.asarray(places)].argmax())]]
+        """Return the occasion of the last of them, of several at one moment by the trial's name."""
+        occasions, places = self.columns.occasions, np.asarray(self.columns.places)
+        moments = occasions.moments[places]
+        last = map(occasions.__getitem__, places[moments == moments.max()])
+        return max(last, key=attrgetter("trial"))
 
     def nights_of(self, release: Release) -> frozenset[str]:
         """Return the nights that measured any of them of a release."""
@@ -218,26 +221,8 @@ class Series:
 
 def find_newest_occasion(series: Iterable[Series]) -> Occasion | None:
     """Return the last of the occasions on which a point of any of the series was measured."""
-    latest = []
-    for occasions, places in _find_measured(series):
-        moments = occasions.moments[places]
-        latest += [*map(occasions.__getitem__, places[moments == moments.max()])]
-    return max(latest, key=lambda one: (one.started_at, one.trial), default=None)
-
-
-def _find_measured(series: Iterable[Series]) -> Iterator[tuple[Occasions, NDArray[np.integer]]]:
-    """Yield the occasions that series hold, and the places of those that measured any of them."""
-    held: dict[int, Occasions] = {}
-    measured: dict[int, NDArray[np.bool_]] = {}
-    for one in series:
-        columns = one.points.columns
-        occasions = held.setdefault(id(columns.occasions), columns.occasions)
-        if id(occasions) not in measured:
-            measured[id(occasions)] = np.zeros(len(occasions), dtype=bool)
-        measured[id(occasions)][np.asarray(columns.places)] = True
-    for identity, occasions in held.items():
-        if measured[identity].any():
-            yield occasions, np.flatnonzero(measured[identity])
+    latest = (one.points.newest() for one in series if one.points)
+    return max(latest, key=attrgetter("started_at", "trial"), default=None)
 
 
 def build_series(observations: Iterable[Observation]) -> tuple[Series, ...]:

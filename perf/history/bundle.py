@@ -19,8 +19,8 @@ import os
 import re
 import shutil
 import stat
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC
 from errno import EFBIG
@@ -56,6 +56,8 @@ MANIFEST = "manifest.json"
 MOST_TRIAL_BYTES = 64 * 1024**2
 MOST_MANIFEST_BYTES = 16 * 1024**2
 _MOST_SETTINGS_BYTES = 1024**2
+_PORTION_BYTES = 4 * 1024**2
+"""Of bundles that are read together; as rows they take some ten times as much memory."""
 """So much is read at once; of the interval log, see `hlog`. Logs may be of any size."""
 
 IMPORTED = "imported-"
@@ -235,6 +237,29 @@ def read(path: Path) -> tuple[Trial, tuple[Interval, ...]]:
         raise _unusable(path, f"{path / INTERVALS} cannot be read: {disk.explain(error)}") from error
     except BundleError as error:
         raise _unusable(path, str(error)) from error
+
+
+def in_portions(places: Iterable[Path], most: int) -> Iterator[Sequence[Path]]:
+    """Yield so many bundles at most, which take little memory together; a large one is alone."""
+    portion, size = list[Path](), 0
+    for place in places:
+        own = _count_bytes(place)
+        if portion and (len(portion) == most or size + own > _PORTION_BYTES):
+            yield portion
+            portion, size = [], 0
+        portion.append(place)
+        size += own
+    if portion:
+        yield portion
+
+
+def _count_bytes(path: Path) -> int:
+    """Return how much of a bundle becomes rows of the history; nothing of what cannot be looked at."""
+    size = 0
+    for name in (TRIAL, INTERVALS):
+        with suppress(OSError):
+            size += (path / name).stat().st_size
+    return size
 
 
 def check(path: Path) -> None:

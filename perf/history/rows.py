@@ -54,14 +54,14 @@ class TrialPart:
     """A tuple that belongs to a trial and has a table, whose columns are the fields of its type.
 
     `fixed` are columns with one value for the whole tuple. `of_brief` is the condition of the rows that
-    a trial in brief has; it has none where that is empty.
+    a trial in brief has, None where it has none.
     """
 
     attribute: str
     table: str
     kind: type
     fixed: tuple[tuple[str, str], ...] = ()
-    of_brief: str = "true"
+    of_brief: str | None = "true"
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
@@ -102,10 +102,10 @@ PARTS = (
         table="facts",
         kind=Fact,
         fixed=(("moment", "after"),),
-        of_brief="",
+        of_brief=None,
     ),
     TrialPart(attribute="samples", table="samples", kind=Sample, of_brief="iteration IS NULL"),
-    TrialPart(attribute="counters", table="counters", kind=Counter, of_brief=""),
+    TrialPart(attribute="counters", table="counters", kind=Counter, of_brief=None),
 )
 HISTOGRAMS = TrialPart(attribute="", table="histograms", kind=Interval)
 

@@ -6,9 +6,9 @@ each query alike. What they are kept in is `storage`: a `file`, or a `lake` that
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from itertools import groupby, islice
@@ -181,8 +181,7 @@ class History:
 
     def append_each(self, places: Sequence[Path]) -> Iterator[tuple[Path, bool | BundleError]]:
         """Append bundles, as many together as is good for the history; yield what became of each."""
-        for start in range(0, len(places), self._storage.together):
-            some = places[start : start + self._storage.together]
+        for some in bundle.in_portions(places, self._storage.together):
             yield from zip(some, self.append_together(some), strict=True)
 
     def _read_new(self, place: Path, known: Mapping[str, str]) -> "_NewTrial | None":
@@ -256,11 +255,11 @@ class History:
             return observed.environments(codes, self._tables.stream(observed.CODED, left_out))
 
     def trials(
-        self, only: Sequence[TrialId] | None = None, *, in_brief: bool = False
+        self, only: Sequence[TrialId] | None = None, *, brief: bool = False
     ) -> tuple[Trial, ...]:
         """Return all trials, or only these, with all that belongs to them, by start and id.
 
-        In brief they lack counters, samples of single iterations and what was true after them, which
+        Brief ones lack counters, samples of single iterations and what was true after them, which
         takes two thirds of the time.
 
         Raises:
@@ -274,9 +273,9 @@ class History:
         sql = f"SELECT * FROM trials WHERE true {chosen} ORDER BY started_at, trial_id"  # noqa: S608  our own names
         with self.snapshot():  # else one that is appended meanwhile would lack its parts
             for part in PARTS:
-                if in_brief and not part.of_brief:
+                if brief and part.of_brief is None:
                     continue
-                which = f"{chosen} AND {part.of_brief}" if in_brief else chosen
+                which = f"{chosen} AND {part.of_brief}" if brief else chosen
                 found_rows = self._tables.stream(part.select(which), values)
                 for trial, found in groupby(found_rows, itemgetter(0)):
                     parts[trial][part.attribute] = values_of_rows(part, [row[1:] for row in found])
@@ -325,16 +324,13 @@ class History:
 
     def search_bounds(self) -> dict[tuple[TrialId, str, str], tuple[float, float]]:
         """Return the ends between which each answer of a search lies, by trial, phase and operation."""
-        rows = self._tables.rows(
-            "SELECT trial_id, phase, operation, min(value) AS low, max(value) AS high FROM samples "
+        rows = self._tables.stream(
+            "SELECT trial_id, phase, operation, min(value), max(value) FROM samples "
             "WHERE metric = ? AND iteration IS NULL AND statistic IN ('lower', 'upper') "
             "GROUP BY ALL HAVING count(DISTINCT statistic) = 2",
             [HIGHEST_LOAD.name],
         )
-        return {
-            (TrialId(row["trial_id"]), row["phase"], row["operation"]): (row["low"], row["high"])
-            for row in rows
-        }
+        return {(TrialId(one), phase, of): (low, high) for one, phase, of, low, high in rows}
 
     def first_values(
         self, only: Sequence[TrialId], phase: str, metric: str, statistic: str
@@ -353,12 +349,11 @@ class History:
         self, *, version: str | None = None, experiment: str | None = None
     ) -> tuple[TrialId, ...]:
         """Return the completed trials of a release or an experiment or both, by start and id."""
-        rows = self._tables.rows(
+        sql = (
             "SELECT trial_id FROM trials WHERE status = 'completed' AND version = coalesce(?, version) "
-            "AND experiment = coalesce(?, experiment) ORDER BY started_at, trial_id",
-            [version, experiment],
+            "AND experiment = coalesce(?, experiment) ORDER BY started_at, trial_id"
         )
-        return tuple(TrialId(row["trial_id"]) for row in rows)
+        return tuple(TrialId(one) for (one,) in self._tables.stream(sql, [version, experiment]))
 
     def histogram_names(self, trials: Sequence[TrialId], kind: str) -> tuple[tuple[str, str], ...]:
         """Return the (phase, operation) pairs that the trials have measured histograms of, sorted.
@@ -368,12 +363,11 @@ class History:
 
         """
         self._refuse_mixture(trials)
-        rows = self._tables.rows(
+        sql = (
             "SELECT DISTINCT phase, operation FROM histograms WHERE trial_id IN "
-            "(SELECT unnest(?::VARCHAR[])) AND kind = ? AND iteration > 0 ORDER BY ALL",
-            [list(trials), kind],
+            "(SELECT unnest(?::VARCHAR[])) AND kind = ? AND iteration > 0 ORDER BY ALL"
         )
-        return tuple((row["phase"], row["operation"]) for row in rows)
+        return tuple(self._tables.stream(sql, [list(trials), kind]))
 
     def percentile(
         self,
@@ -524,28 +518,22 @@ def append_all(paths: DataPaths, report: Callable[[str], None]) -> Appended:
     with open_history(paths.history) as history:
         # Known ones are told apart at once: asked one by one, a catalog far away would take minutes.
         digests = history.bundle_digests()
-        known = [name for name in names if name in digests]
+        known = dict.fromkeys(name for name in names if name in digests)
         changed = _find_changed(history, digests, known, paths.trials)
-        done = _append_new(
-            history, [paths.trials / name for name in names if name not in digests], report
-        )
+        new = [paths.trials / name for name in names if name not in known]
+        done = _append_new(history, new, report)
         # Of a history of several labs, each has its own bundles only.
-        gone = () if read_place(paths.history) else _find_gone(digests, names)
+        gone = () if read_place(paths.history) else tuple(sorted(digests.keys() - {*names}))
     if changed:
-        count = "1 bundle is" if len(changed) == 1 else f"{len(changed)} bundles are"
         what = "not what was appended any more; the history keeps what it has"
-        report(f"{count} {what}:\n" + "\n".join(changed))
+        report(f"{_count(changed)} {what}:\n" + "\n".join(changed))
     if gone:
         report(
             f"The history has {_list_lost(gone, 'is not in ' + str(paths.trials))}\nIt keeps them. "
             "Unless you moved the bundles away yourself, restore them from a backup."
         )
-    return Appended(
-        new=done.new,
-        known=done.known + len(known) - len(changed),
-        bad=(*done.bad, *changed),
-        gone=gone,
-    )
+    still = done.known + len(known) - len(changed)
+    return replace(done, known=still, bad=(*done.bad, *changed), gone=gone)
 
 
 def rebuild(
@@ -623,7 +611,7 @@ def _list_lost(lost: Sequence[str], how: str = "is gone, cannot be read or is an
 
 def _append_new(history: History, places: Sequence[Path], report: Callable[[str], None]) -> Appended:
     new, known, bad = 0, 0, list[str]()
-    for place, outcome in history.append_each(places):
+    for place, outcome in history.append_each([*{place.name: place for place in places}.values()]):
         if isinstance(outcome, BundleError):
             bad.append(str(outcome))
         elif outcome:
@@ -632,17 +620,19 @@ def _append_new(history: History, places: Sequence[Path], report: Callable[[str]
         else:
             known += 1
     if bad:
-        count = "1 bundle is" if len(bad) == 1 else f"{len(bad)} bundles are"
-        report(f"{count} bad and NOT in the history:\n" + "\n".join(bad))
+        report(f"{_count(bad)} bad and NOT in the history:\n" + "\n".join(bad))
     return Appended(new=new, known=known, bad=tuple(bad))
 
 
+def _count(bundles: Sequence[str]) -> str:
+    return "1 bundle is" if len(bundles) == 1 else f"{len(bundles)} bundles are"
+
+
 def _find_changed(
-    history: History, digests: Mapping[TrialId, str], names: Sequence[TrialId], folder: Path
+    history: History, digests: Mapping[TrialId, str], known: Collection[TrialId], folder: Path
 ) -> list[str]:
     """Return what is wrong with those of the known bundles that are due to be looked at again."""
-    there = {*names}
-    newest = next((name for name in digests if name in there), None)
+    newest = next((name for name in digests if name in known), None)
     cycle = VERIFIED_WITHIN_DAYS
     while len(digests) > cycle * MOST_READ_AGAIN:  # doubled, so that days are dealt anew but rarely
         cycle *= 2
@@ -650,10 +640,7 @@ def _find_changed(
     due = {*_find_due(digests, days, cycle)}
     compared, read_whole = ({*islice(digests, most), *due} for most in (COMPARED_AGAIN, READ_AGAIN))
     changed: list[str] = []
-    for name in names:
-        if name not in compared:
-            continue
-        place = folder / name
+    for name, place in ((one, folder / one) for one in known if one in compared):
         try:
             if digests[name] != bundle.digest(place):
                 history.append(place)  # which refuses it
@@ -695,8 +682,8 @@ def verify(paths: DataPaths, report: Callable[[str], None]) -> Verified:
     unknown: list[TrialId] = []
     with open_history(paths.history, read_only=True) as history:
         digests = history.bundle_digests()
-        names = [TrialId(place.name) for place in found]
-        gone = () if read_place(paths.history) else _find_gone(digests, names)
+        names = {TrialId(place.name) for place in found}
+        gone = () if read_place(paths.history) else tuple(sorted(digests.keys() - names))
     for count, place in enumerate(found, 1):
         try:
             bundle.check(place)
@@ -711,7 +698,3 @@ def verify(paths: DataPaths, report: Callable[[str], None]) -> Verified:
             bad.append(f"{place} is not the bundle that was appended under this id: it was replaced")
         report(f"{count:,} of {len(found):,} bundles are read")
     return Verified(bundles=len(found), bad=tuple(bad), unknown=tuple(unknown), gone=gone)
-
-
-def _find_gone(digests: Mapping[TrialId, str], names: Sequence[TrialId]) -> tuple[TrialId, ...]:
-    return tuple(sorted(digests.keys() - {*names}))

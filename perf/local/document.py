@@ -278,16 +278,16 @@ class _Walk:
             self._refuse(steps, f"has the type {printable(tag)}; write a plain value")
             return None
         try:
-            return self._construct(kind, node)
+            return self._construct(tag, node)
         except (ValueError, LookupError, OverflowError):
             what = "not a finite number" if kind in {"int", "float"} else f"no {kind}"
             self._refuse(steps, f"is {printable(node.value)}, {what}; write a plain value")
             return None
 
-    def _construct(self, kind: str, node: Node) -> JsonValue:
+    def _construct(self, tag: str, node: Node) -> JsonValue:
         """Return the plain value of a scalar; raise what the parser raises where it has none."""
         value: JsonValue = node.value
-        if kind == "str":
+        if tag == f"{_TAG}str":
             node.value.encode()  # fails for half of a surrogate pair, written as an escape
             return value
         value = self.yaml.constructor.construct_object(node)

@@ -36,6 +36,8 @@ _PAYLOAD = struct.Struct(">IIIIQQd")
 _COMPRESSED, _COOKIE = 0x1C849314, 0x1C849313
 _PORTION_BYTES = 1 << 18
 """Of packed counts that are read at once; to read them takes some thirty times as much memory."""
+_MOST_VALUES = 2**62
+"""Of histograms that are asked together: sums of more would not be numbers any more."""
 _LAST = 127
 """The highest byte that ends a number."""
 # Of the bytes of numbers: 1 where the number goes on.
@@ -80,7 +82,8 @@ class SparseHistograms:
             return [[0] * len(percentiles) for _ in self.half_bits]
         sums = _sum_up(self.counts)
         totals = np.diff(sums[self.begins])[:, None]
-        ranks = np.maximum((np.array(percentiles) * totals / 100 + 0.5).astype(np.int64), 1)
+        exact = np.array(percentiles, dtype=float) * totals / 100 + 0.5
+        ranks = np.clip(exact.astype(np.int64), 1, np.maximum(totals, 1))
         found = np.searchsorted(sums, sums[self.begins[:-1], None] + ranks) - 1
         steps, bits = _read_places(
             self.places[np.minimum(found, self.places.size - 1)],
@@ -91,14 +94,13 @@ class SparseHistograms:
         return cast("list[list[int]]", values.tolist())
 
     def merge(self) -> "SparseHistograms":
-        """Return one histogram of the values of all, in the best precision of them."""
-        half_bits, unit_bits = self.half_bits.max(keepdims=True), self.unit_bits.min(keepdims=True)
-        places = self.places
-        if (self.half_bits != half_bits).any() or (self.unit_bits != unit_bits).any():
-            of_each = np.diff(self.begins)
-            steps, bits = _read_places(
-                places, np.repeat(self.half_bits, of_each), np.repeat(self.unit_bits, of_each)
-            )
+        """Return one histogram of the values of all, in the best precision of those that have any."""
+        places, of_each = self.places, np.diff(self.begins)
+        own = np.repeat(self.half_bits, of_each), np.repeat(self.unit_bits, of_each)
+        half_bits = own[0].max(keepdims=True, initial=self.half_bits.min())
+        unit_bits = own[1].min(keepdims=True, initial=self.unit_bits.max())
+        if (own[0] != half_bits).any() or (own[1] != unit_bits).any():
+            steps, bits = _read_places(places, *own)
             places = _find_places(steps << bits, half_bits, unit_bits)
         sums = np.zeros(int(places.max(initial=-1)) + 1, np.int64)
         np.add.at(sums, places, self.counts)
@@ -140,13 +142,13 @@ def decode_sparse(texts: Sequence[str]) -> SparseHistograms:
         found = [_read_counts(portion) for portion in _unpack_in_portions(texts)]
     except _UNSOUND as error:
         raise ValueError(f"the histogram cannot be decoded: {error}") from error
-    begins = np.cumsum([0, *(one.places.size for one in found)])
+    counts = np.concatenate([one.counts for one in found])
+    if counts.sum(dtype=float) > _MOST_VALUES:
+        raise ValueError("the histogram cannot be decoded: it and others count more than 2⁶² values")
     return SparseHistograms(
         places=np.concatenate([one.places for one in found]),
-        counts=np.concatenate([one.counts for one in found]),
-        begins=np.concatenate(
-            [[0], *(one.begins[1:] + begin for one, begin in zip(found, begins, strict=False))]
-        ),
+        counts=counts,
+        begins=_sum_up(np.concatenate([np.diff(one.begins) for one in found])),
         half_bits=np.concatenate([one.half_bits for one in found]),
         unit_bits=np.concatenate([one.unit_bits for one in found]),
     )
@@ -208,6 +210,8 @@ def _read_counts(packed: Sequence[_Packed]) -> SparseHistograms:
         raise ValueError("unpacked, its last number is truncated")
     raw = np.frombuffer(b"".join(one.counts for one in packed), np.uint8)
     after = np.flatnonzero(raw <= _LAST) + 1
+    if after.size > sum(one.length for one in packed):
+        raise ValueError("it has more numbers than places")
     sizes = np.diff(after, prepend=0)
     shifts = 7 * (np.arange(raw.size) - np.repeat(after - sizes, sizes))
     bits = (raw & _LAST).astype(np.int64) << shifts

@@ -40,7 +40,7 @@ NO_BOUNDS: Bounds = {}
 class Archive(Protocol):
     """What trials measured, read when a page is made: all of it would not fit into memory."""
 
-    def trials(self, ids: Sequence[TrialId], *, in_brief: bool = False) -> tuple[Trial, ...]:
+    def trials(self, ids: Sequence[TrialId], *, brief: bool = False) -> tuple[Trial, ...]:
         """Return these trials, whole or as `History.trials` gives them in brief, by start and id."""
         ...
 
@@ -69,12 +69,12 @@ class StoredArchive:
     path: Path
     environments: Mapping[TrialId, Mapping[str, str]]
 
-    def trials(self, ids: Sequence[TrialId], *, in_brief: bool = False) -> tuple[Trial, ...]:
+    def trials(self, ids: Sequence[TrialId], *, brief: bool = False) -> tuple[Trial, ...]:
         """Return these trials, whole or as `History.trials` gives them in brief, by start and id."""
         if not ids:
             return ()
         with open_history(self.path, read_only=True) as history:
-            return history.trials(ids, in_brief=in_brief)
+            return history.trials(ids, brief=brief)
 
     def first_values(
         self, ids: Sequence[TrialId], phase: str, metric: str, statistic: str

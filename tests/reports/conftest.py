@@ -111,15 +111,22 @@ def _render(context: SiteContext) -> tuple[SiteFile, ...]:
     return tuple(file for batch in flatten(all_batches(context)) for file in batch.make(batch.versions))
 
 
+def _shorten(trial: Trial) -> Trial:
+    """Return what a history gives of a trial in brief."""
+    whole = tuple(one for one in trial.samples if one.iteration is None)
+    return replace(trial, samples=whole, counters=(), environment_after=())
+
+
 @dataclass(frozen=True, slots=True)
 class MadeUpArchive:
     """Trials that no history holds."""
 
     all: tuple[Trial, ...]
 
-    def trials(self, ids: Sequence[TrialId], *, in_brief: bool = False) -> tuple[Trial, ...]:
-        """Return these trials whole, by start and id."""
-        return tuple(trial for trial in self.all if trial.id in ids)
+    def trials(self, ids: Sequence[TrialId], *, brief: bool = False) -> tuple[Trial, ...]:
+        """Return these trials, whole or in brief, by start and id."""
+        found = (trial for trial in self.all if trial.id in ids)
+        return tuple(map(_shorten, found) if brief else found)
 
     def first_values(
         self, ids: Sequence[TrialId], phase: str, metric: str, statistic: str

@@ -86,7 +86,7 @@ PUBLISHED = Report(
 class OneKernelLater:
     """An archive whose third trial in each list runs on another kernel; it gives no trial whole."""
 
-    def trials(self, ids: Sequence[TrialId], *, in_brief: bool = False) -> tuple[Trial, ...]:
+    def trials(self, ids: Sequence[TrialId], *, brief: bool = False) -> tuple[Trial, ...]:
         """Return none."""
         return ()
 

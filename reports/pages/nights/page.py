@@ -60,8 +60,8 @@ _BADGES = {
     RETRACTED: RETRACTED_BADGE,
 }
 """What a night can find of a series."""
-_AT_ONCE = 100
-"""Nights whose trials are read together: many against the cost of a query, few against memory."""
+_AT_ONCE = 2000
+"""Trials that are read together: many against the cost of a query, few against memory."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,7 +96,8 @@ def batches(context: SiteContext) -> Iterator[Batch | LazyBatches]:
         old=find_surroundings(context),
     )
     around = zip(rows, (None, *nights), (*nights[1:], None), strict=False)
-    yield from in_parts(around, _AT_ONCE, partial(_batches_of_some, context, beside))
+    of_each = max(1, len(context.heads) // max(1, len(nights)))
+    yield from in_parts(around, max(1, _AT_ONCE // of_each), partial(_batches_of_some, context, beside))
 
 
 def _batches_of_some(

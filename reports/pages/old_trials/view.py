@@ -125,7 +125,7 @@ def read_old_trials(around: Surroundings, heads: Iterable[TrialHead]) -> Mapping
     if not (wanted := {head.id for head in heads}):
         return {}
     before = {around.context.previous[one] for one in wanted if one in around.context.previous}
-    read = around.context.archive.trials(sorted(wanted | before), in_brief=True)
+    read = around.context.archive.trials(sorted(wanted | before), brief=True)
     known = {one.id: one for one in read}
     return {
         one: _view(around, known[one], known.get(around.context.previous.get(one, _NONE)))

@@ -307,7 +307,7 @@ def _make_times(
     found: defaultdict[TrialId, list[Recording]] = defaultdict(list)
     for recording in context.archive.recordings(wanted, *KINDS):
         found[recording.trial].append(recording)
-    for trial in context.archive.trials(wanted, in_brief=True):
+    for trial in context.archive.trials(wanted, brief=True):
         yield to_script(times_data(trial.id), describe_curves(trial, found[trial.id]))
 
 

@@ -284,7 +284,7 @@ def _batches_of_curves(
         found: defaultdict[TrialId, list[Recording]] = defaultdict(list)
         for recording in context.archive.recordings(wanted, *KINDS):
             found[recording.trial].append(recording)
-        for trial in context.archive.trials(wanted, in_brief=True):
+        for trial in context.archive.trials(wanted, brief=True):
             seconds = read_seconds(context.bundles / trial.id) if context.bundles else ()
             yield to_script(times_data(trial.id), describe_curves(trial, found[trial.id], seconds))
 

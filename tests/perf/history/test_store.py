@@ -49,7 +49,32 @@ def test_appending_twice_keeps_one_trial(paths: DataPaths, make_bundle: Callable
         assert history.trials() == (bundle.read(place)[0],)
 
 
-def test_a_trial_in_brief_has_what_it_came_to(
+def test_of_bundles_that_are_appended_together_one_that_cannot_be_held_stops_no_other(
+    paths: DataPaths, make_bundle: Callable[..., Path], make_trial: Callable[..., Trial]
+) -> None:
+    first, beyond, last = (make_trial(id=TrialId(name)) for name in ("a", "b", "c"))
+    counters = (replace(first.counters[0], value=2**63), *first.counters[1:])
+    for trial in (first, replace(beyond, counters=counters), last):
+        make_bundle(trial)
+    appended = append_all(paths, silent)
+    assert (appended.new, appended.known) == (2, 0)
+    (problem,) = appended.bad
+    assert str(paths.trials / "b") in problem
+    with open_history(paths.history, read_only=True) as history:
+        assert [one.id for one in history.trials()] == ["a", "c"]
+
+
+def test_large_bundles_are_read_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bundle, "_PORTION_BYTES", 100)
+    sizes = {"a": 40, "b": 50, "c": 60, "d": 500, "e": 1, "f": 1, "g": 1, "h": 1}
+    for name, size in sizes.items():
+        (tmp_path / name).mkdir()
+        (tmp_path / name / bundle.TRIAL).write_bytes(b"x" * size)
+    found = bundle.in_portions([tmp_path / name for name in (*sizes, "absent")], 3)
+    assert ["".join(place.name[0] for place in some) for some in found] == ["ab", "c", "d", "efg", "ha"]
+
+
+def test_a_trial_brief_has_what_it_came_to(
     paths: DataPaths, make_bundle: Callable[..., Path], make_trial: Callable[..., Trial]
 ) -> None:
     trial = make_trial()
@@ -60,7 +85,7 @@ def test_a_trial_in_brief_has_what_it_came_to(
     assert trial.counters
     assert trial.environment_after
     with open_history(paths.history, read_only=True) as history:
-        (found,) = history.trials([trial.id], in_brief=True)
+        (found,) = history.trials([trial.id], brief=True)
     assert found == replace(trial, samples=tuple(whole), counters=(), environment_after=())
 
 
