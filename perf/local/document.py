@@ -274,20 +274,20 @@ class _Walk:
             shown = printable(node.value)
             self._refuse(steps, f'is {shown}, a date; write it in quotes: "{shown}"')
             return None
-        if kind not in {"str", "int", "float", "bool", "null"}:
+        if kind == tag or kind not in {"str", "int", "float", "bool", "null"}:
             self._refuse(steps, f"has the type {printable(tag)}; write a plain value")
             return None
         try:
-            return self._construct(tag, node)
+            return self._construct(kind, node)
         except (ValueError, LookupError, OverflowError):
             what = "not a finite number" if kind in {"int", "float"} else f"no {kind}"
             self._refuse(steps, f"is {printable(node.value)}, {what}; write a plain value")
             return None
 
-    def _construct(self, tag: str, node: Node) -> JsonValue:
+    def _construct(self, kind: str, node: Node) -> JsonValue:
         """Return the plain value of a scalar; raise what the parser raises where it has none."""
         value: JsonValue = node.value
-        if tag == f"{_TAG}str":
+        if kind == "str":
             node.value.encode()  # fails for half of a surrogate pair, written as an escape
             return value
         value = self.yaml.constructor.construct_object(node)

@@ -399,6 +399,16 @@ def test_unreadable_file_is_refused(tmp_path: Path, data: bytes, answer: str) ->
     assert caught.value.problems == (f"{path}{answer}",)
 
 
+@pytest.mark.parametrize("value", ["!<str> here", "!<int> 5"])
+def test_a_type_that_only_has_the_name_of_a_plain_one_is_refused(tmp_path: Path, value: str) -> None:
+    path = tmp_path / "one.yaml"
+    path.write_text(f"name: {value}\nsize: 5\n")
+    document = read_document(path)
+    assert document.tree == {"name": None, "size": 5}
+    (problem,) = document.problems
+    assert problem.startswith(f"{path}:1: name has the type ")
+
+
 def test_nested_aliases_are_refused_without_being_expanded(tmp_path: Path) -> None:
     levels = "\n".join(f"l{n}: &l{n} [{', '.join([f'*l{n - 1}'] * 9)}]" for n in range(1, 40))
     path = tmp_path / "bomb.yaml"
