@@ -36,6 +36,7 @@ from perf.local import disk, durable, hlog
 from perf.local.hlog import MOST_INTERVALS, read_hlog, write_hlog
 from perf.local.paths import DataPaths
 from perf.local.plain_files import read_json, read_plain
+from perf.model import portions
 from perf.model.design import Deployment
 from perf.model.errors import BundleError
 from perf.model.identity import canonical
@@ -56,9 +57,9 @@ MANIFEST = "manifest.json"
 MOST_TRIAL_BYTES = 64 * 1024**2
 MOST_MANIFEST_BYTES = 16 * 1024**2
 _MOST_SETTINGS_BYTES = 1024**2
-_PORTION_BYTES = 4 * 1024**2
-"""Of bundles that are read together; as rows they take some ten times as much memory."""
 """So much is read at once; of the interval log, see `hlog`. Logs may be of any size."""
+_PORTION_BYTES = 4 * 1024**2
+"""Of bundles that are read together; as rows they take several times as much memory."""
 
 IMPORTED = "imported-"
 """So begin the ids of trials that are imported, and not measured."""
@@ -241,16 +242,7 @@ def read(path: Path) -> tuple[Trial, tuple[Interval, ...]]:
 
 def in_portions(places: Iterable[Path], most: int) -> Iterator[Sequence[Path]]:
     """Yield so many bundles at most, which take little memory together; a large one is alone."""
-    portion, size = list[Path](), 0
-    for place in places:
-        own = _count_bytes(place)
-        if portion and (len(portion) == most or size + own > _PORTION_BYTES):
-            yield portion
-            portion, size = [], 0
-        portion.append(place)
-        size += own
-    if portion:
-        yield portion
+    return portions.in_portions(places, _count_bytes, _PORTION_BYTES, most)
 
 
 def _count_bytes(path: Path) -> int:

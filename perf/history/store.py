@@ -260,7 +260,7 @@ class History:
         """Return all trials, or only these, with all that belongs to them, by start and id.
 
         Brief ones lack counters, samples of single iterations and what was true after them, which
-        takes two thirds of the time.
+        take more than half of the time.
 
         Raises:
             HistoryError: a row does not fit the schema.
@@ -516,7 +516,7 @@ def append_all(paths: DataPaths, report: Callable[[str], None]) -> Appended:
             "--data, or measure first: knickpoint nightly"
         )
     with open_history(paths.history) as history:
-        # Known ones are told apart at once: asked one by one, a catalog far away would take minutes.
+        # Known ones are found at once: asked one by one, a catalog far away would take minutes.
         digests = history.bundle_digests()
         known = dict.fromkeys(name for name in names if name in digests)
         changed = _find_changed(history, digests, known, paths.trials)

@@ -11,7 +11,7 @@ import struct
 import zlib
 from base64 import b64decode
 from binascii import Error as Base64Error
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias, cast
 
@@ -21,6 +21,7 @@ from hdrh.histogram import HdrHistogram
 from numpy.typing import NDArray
 
 from perf.model.errors import UsageError
+from perf.model.portions import in_portions
 
 HIGHEST_US = 3_600_000_000
 """An hour: the highest value that a histogram may have room for."""
@@ -35,7 +36,7 @@ _HEAD = struct.Struct(">II")
 _PAYLOAD = struct.Struct(">IIIIQQd")
 _COMPRESSED, _COOKIE = 0x1C849314, 0x1C849313
 _PORTION_BYTES = 1 << 18
-"""Of packed counts that are read at once; to read them takes some thirty times as much memory."""
+"""Of packed counts that are read at once: 1.8 MB of them take 50 MB while they are read."""
 _MOST_VALUES = 2**62
 """Of histograms that are asked together: sums of more would not be numbers any more."""
 _LAST = 127
@@ -139,7 +140,9 @@ def decode_sparse(texts: Sequence[str]) -> SparseHistograms:
 
     """
     try:
-        found = [_read_counts(portion) for portion in _unpack_in_portions(texts)]
+        packed = (_unpack(text, HIGHEST_US) for text in texts)
+        portions = in_portions(packed, lambda one: len(one.counts), _PORTION_BYTES)
+        found = [_read_counts(portion) for portion in portions]
     except _UNSOUND as error:
         raise ValueError(f"the histogram cannot be decoded: {error}") from error
     counts = np.concatenate([one.counts for one in found])
@@ -152,18 +155,6 @@ def decode_sparse(texts: Sequence[str]) -> SparseHistograms:
         half_bits=np.concatenate([one.half_bits for one in found]),
         unit_bits=np.concatenate([one.unit_bits for one in found]),
     )
-
-
-def _unpack_in_portions(texts: Iterable[str]) -> Iterator[Sequence[_Packed]]:
-    portion, size = list[_Packed](), 0
-    for text in texts:
-        portion.append(one := _unpack(text, HIGHEST_US))
-        size += len(one.counts)
-        if size > _PORTION_BYTES:
-            yield portion
-            portion, size = [], 0
-    if portion:
-        yield portion
 
 
 def _unpack(text: str, highest: int) -> _Packed:

@@ -320,26 +320,17 @@ def find_moves(
     A fact that is not known moves nothing: the next that is known is held against the last that was.
     """
     found: list[Move] = []
-    known: Mapping[str, str] = {}
+    known: dict[str, str] = {}
     last: Mapping[str, str] = {}
-    # Trials that take turns bring the same pairs of environments, each one object, over and over.
-    seen: dict[tuple[int, int], list[tuple[str, str, str]]] = {}
     for place, trial in enumerate(trials):
         facts = environments.get(trial, {})
         if facts is last or not facts:  # most share one object with the trial before
             continue
-        pair = id(last), id(facts)
-        if known is not last or (moved := seen.get(pair)) is None:
-            moved = [
-                (name, known[name], value)
-                for name, value in sorted(facts.items() - known.items())
-                if name in known
-            ]
-            if known is last:
-                seen[pair] = moved
         found.extend(
-            Move(place=place, name=name, before=before, after=after) for name, before, after in moved
+            Move(place=place, name=name, before=known[name], after=value)
+            for name, value in sorted(facts.items() - known.items())
+            if name in known
         )
-        known = facts if facts.keys() >= known.keys() else {**known, **facts}
+        known |= facts
         last = facts
     return tuple(found)
