@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import brentq
 from scipy.special import chdtri, ndtr, ndtri, stdtrit
 
 from analysis.comparing.blocks import Block, TrialValue
@@ -204,6 +203,9 @@ def _levels(most_blocks: int, share: float) -> tuple[float, ...]:
 
     def excess(factor: float) -> float:
         return _crossing(factor * bounds, times) - share
+
+    # As long to import as all else of this module, and most commands compare nothing.
+    from scipy.optimize import brentq  # noqa: PLC0415
 
     factor = brentq(excess, 0.0, 2 - ndtri(share / len(times)), xtol=1e-6)
     return tuple(float(level) for level in ndtr(-factor * bounds))

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
-from scipy.stats import false_discovery_control
 
 from analysis.detection.alerts import Alert, replay_series
 from analysis.detection.detection import (
@@ -52,6 +51,9 @@ def adjust(p_values: Sequence[float]) -> tuple[float, ...]:
     """
     if not p_values:
         return ()
+    # It takes a quarter of a second to import, and most commands judge nothing.
+    from scipy.stats import false_discovery_control  # noqa: PLC0415
+
     return tuple(float(value) for value in false_discovery_control(p_values, method="bh"))
 
 

@@ -12,8 +12,9 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
+from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from pydantic import JsonValue
 from ruamel.yaml import YAML
@@ -30,6 +31,11 @@ from perf.local.plain_files import read_plain
 from perf.model.errors import ConfigError
 from perf.model.shown import printable
 
+try:
+    from _ruamel_yaml import CParser
+except ImportError:  # ruamel.yaml has it for CPython alone
+    CParser = None
+
 Steps: TypeAlias = tuple[str | int, ...]
 """The way to a value inside a file: keys and list indexes."""
 
@@ -43,6 +49,17 @@ _TOP_LIST = 2
 """How deep an item of a list is that stands at the top of a file."""
 _SLIPS = (YAMLError, ValueError, TypeError, AttributeError, AssertionError, LookupError)
 """What the parser raises on broken input; all but the first are its own slips."""
+_OTHER_SPACE = r"\t\r\x85\u2028\u2029\ufeff"
+_COMMENT = re.compile(rf"^ *#[^\n{_OTHER_SPACE}]*$", re.MULTILINE)
+_OTHERWISE = re.compile(
+    rf"[{_OTHER_SPACE}]|^(?:%|\.\.\.)|[|>][-+0-9]* *\n[ \n]*#|^[^\n|>]*[|>].*#"
+    r"|(?:\A|(?<=[\s\[{,:-]))(?:!|[&*](?=\S)|\?(?=\s|\Z))",
+    re.MULTILINE,
+)
+"""What the parser in C may take to mean something else, or take where it means nothing: tabs, breaks
+of lines of YAML 1.1, directives and ends of documents, a comment that hangs on the head of a block or
+seems to follow it; tags, anchors, aliases, keys behind a question mark. Found by comparing both parsers
+on texts of many kinds, as a test does."""
 _PLAIN_KEY = re.compile(r"[\w-]+")
 _SECRET = re.compile(r"pass(?:word|phrase|wd)|secret|credential", re.IGNORECASE)
 _TAG = "tag:yaml.org,2002:"
@@ -153,8 +170,36 @@ def _compose(text: str) -> Node | None:
 
 
 def _compose_any(text: str) -> Node | None:
-    root: Node | None = YAML(typ="safe", pure=True).compose(text)
+    """Compose a text by the parser in C, in a tenth of the time, where it reads what is written.
+
+    What it does not understand goes to the other one, which says what is wrong.
+    """
+    root: Node | None
+    with suppress(*_SLIPS):
+        if is_read_alike(text):
+            root = fast_reader(text).compose(text)
+            return root
+    root = YAML(typ="safe", pure=True).compose(text)
     return root
+
+
+def load_packaged(path: Traversable) -> Any:  # noqa: ANN401  YAML
+    """Return what a YAML file of this package holds."""
+    text = path.read_text(encoding="utf-8")
+    reader = fast_reader(text) if is_read_alike(text) else YAML(typ="safe", pure=True)
+    return reader.load(text)
+
+
+def is_read_alike(text: str) -> bool:
+    """Return whether the parser in C is at hand, and takes a text to mean the same if it takes it."""
+    return CParser is not None and not _OTHERWISE.search(_COMMENT.sub("#", text))
+
+
+def fast_reader(text: str) -> YAML:
+    """Return what reads this very text by the parser in C, and all else of it as YAML 1.2."""
+    yaml = YAML(typ="safe", pure=True)
+    yaml.Parser = lambda loader: CParser(text)  # noqa: ARG005  the argument is given by its name
+    return yaml
 
 
 # Comparisons and tests read the same files again and again, and composing is nearly all that it costs.
