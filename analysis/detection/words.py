@@ -3,8 +3,6 @@
 import math
 from collections.abc import Sequence
 
-import numpy as np
-
 from analysis.detection.detection import ChangePoint
 from analysis.detection.series import Point, Series
 from perf.model.metrics import DIAGNOSTICS, METRICS
@@ -59,7 +57,8 @@ def name_night(point: Point) -> str:
 
 def is_of_one_release(series: Series) -> bool:
     """Return whether only the nights tell the points of a series apart."""
-    return bool(np.unique(series.points.releases).size == 1)
+    numbers = series.points.releases
+    return len(numbers) > 0 and bool((numbers == numbers[0]).all())
 
 
 def releases(of: Sequence[Point], series: Series) -> str:

@@ -7,11 +7,12 @@ cannot tell a spike from a step. They show what the judging saw and let pass.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from statistics import median
+
+import numpy as np
 
 from analysis.detection.detection import ChangePoint
 from analysis.detection.effects import relative_change
-from analysis.detection.noise import Noise
+from analysis.detection.noise import Noise, median
 from analysis.detection.series import Point, Series
 from perf.model.metrics import origin
 
@@ -44,22 +45,24 @@ def find_deviation(
         return None
     found: list[Deviation] = []
     before = (0, 0)
-    values, tonight = series.points.values, series.points.places_of(night)
-    of_night = frozenset(tonight)
+    tonight = series.points.places_of(night)
+    values = np.asarray(series.points.values)
+    is_other = np.ones(len(values), dtype=bool)
+    is_other[tonight] = False
     starts = (0, *(change.index for change in changes), len(values))
     for start, end in pairwise(starts):
         own = [place for place in tonight if start <= place < end]
         if len(own) < end - start:
             before = (start, end)
-        others = [values[at] for at in range(*before) if at not in of_night] if own else []
-        if others:
+        others = values[slice(*before)][is_other[slice(*before)]] if own else values[:0]
+        if len(others):
             level = median(others)
             found.extend(
                 Deviation(
                     series=series,
                     point=series.points[place],
                     level=level,
-                    deviations=abs(values[place] - level) / noise.deviation,
+                    deviations=abs(float(values[place]) - level) / noise.deviation,
                 )
                 for place in own
             )

@@ -27,7 +27,7 @@ from reports.pages.feeds.parquet import open_writer, parquet_path
 from reports.pages.feeds.tables import TABLES
 from reports.pages.nights.view import find_current_night
 from reports.site.context import SiteContext, digest
-from reports.site.writing import Batch, LazyBatches, SiteFile, batch_of
+from reports.site.writing import Batch, LazyBatches, SiteFile, batch_of, in_parts
 from reports.wording.attention import (
     Attention,
     view_expired,
@@ -42,6 +42,8 @@ _MOST_IN_JSON = 200
 """Points of a series in JSON, the newest, which is ten times as large as Parquet: that has all."""
 _KINDS = 2
 """Files of the points of an experiment that a night makes."""
+_AT_ONCE = 3
+"""Experiments whose points are written by one writer: to open it takes as long as a file."""
 
 
 def batches(context: SiteContext) -> Iterator[Batch | LazyBatches]:
@@ -49,9 +51,7 @@ def batches(context: SiteContext) -> Iterator[Batch | LazyBatches]:
     heads, judgement = context.heads, context.judgement
     yield _batch_of_tables(context)
     groups = group_series(judgement.series, heads)
-    yield from (
-        LazyBatches(_KINDS, partial(_batches_of_points, context, *group)) for group in groups.items()
-    )
+    yield from in_parts(groups.items(), _AT_ONCE, partial(_batches_of_points, context), files=_KINDS)
     yield LazyBatches(len(groups), partial(_batches_of_reported, context))
 
 
@@ -106,27 +106,28 @@ def _batch_of_tables(context: SiteContext) -> Batch:
 
 
 def _batches_of_points(
-    context: SiteContext, experiment: str, judged: Sequence[JudgedSeries]
+    context: SiteContext, some: Iterable[tuple[str, Sequence[JudgedSeries]]]
 ) -> Iterator[Batch]:
-    """Yield the points of an experiment: those of years that are over stay as they are."""
-    as_json = points_path(experiment, "json")
-    newest = newest_points(_MOST_IN_JSON)
-    shared = _group_by_trials(judged)
-    years = {
-        points_path(experiment, f"{year}.parquet"): points_of_year(year)
-        for year in _find_years(shared) or {context.now.year}
-    }
+    """Yield the points of some experiments: those of years that are over stay as they are."""
+    found: dict[str, tuple[str, Sequence[JudgedSeries], ChooseSpans]] = {}
+    versions = {}
+    for experiment, judged in some:
+        shared = _group_by_trials(judged)
+        chosen = {points_path(experiment, "json"): newest_points(_MOST_IN_JSON)}
+        for year in _find_years(shared) or {context.now.year}:
+            chosen[points_path(experiment, f"{year}.parquet")] = points_of_year(year)
+        for path, choose in chosen.items():
+            found[path] = experiment, judged, choose
+            versions[path] = _digest(context, shared, choose)
 
     def make(paths: Collection[str]) -> Iterator[SiteFile]:
-        if as_json in paths:
-            yield SiteFile(as_json, write_document(build_points(experiment, judged, newest)))
         with open_writer() as writer:
-            for path in years.keys() & paths:
-                points = build_points(experiment, judged, years[path])
-                yield SiteFile(path, writer.write_points(points))
+            for path in paths:
+                points = build_points(*found[path])
+                write = write_document if path.endswith(".json") else writer.write_points
+                yield SiteFile(path, write(points))
 
-    chosen = {as_json: newest, **years}
-    yield Batch({path: _digest(context, shared, choose) for path, choose in chosen.items()}, make)
+    yield Batch(versions, make)
 
 
 def _group_by_trials(judged: Iterable[JudgedSeries]) -> Sequence[tuple[Points, Sequence[str]]]:

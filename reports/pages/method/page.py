@@ -19,7 +19,7 @@ from perf.model.metrics import (
 from reports.pages.trial.validity import RULES
 from reports.site.context import SiteContext
 from reports.site.rendering import render
-from reports.site.writing import Batch, SiteFile, batch_of
+from reports.site.writing import Batch, SiteFile
 from reports.wording import links, wording
 
 _CANARIES = (CANARY_CPU, CANARY_MEMORY, CANARY_FSYNC, CANARY_LOOPBACK)
@@ -28,7 +28,7 @@ _CANARIES = (CANARY_CPU, CANARY_MEMORY, CANARY_FSYNC, CANARY_LOOPBACK)
 def batches(context: SiteContext) -> Iterator[Batch]:
     """Yield the page of the method."""
     used = {head.testbed.name for head in context.heads.values()}
-    yield batch_of(render_method(context.catalog, used))
+    yield Batch({links.METHOD_PAGE: ""}, lambda _: [render_method(context.catalog, used)])
 
 
 def render_method(catalog: Catalog, used: Collection[str] = ()) -> SiteFile:

@@ -4,7 +4,7 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from statistics import median
 from typing import TypeAlias
 
@@ -19,6 +19,7 @@ HEADLINES = (("saturation", "throughput", "mean"), ("steady", "response_time", "
 """Phase, metric and statistic of the values that a night shows of each trial."""
 _LEAST, _MOST = 3, 30
 """Points of a level: fewer are none, more would only slow a page down."""
+_TRACKS_AT_HAND = 100
 _BY_ITSELF = (Purpose.SCHEDULED, Purpose.SENTINEL)
 Offsets: TypeAlias = Mapping[TrialId, Mapping[tuple[str, str], float]]
 """By trial, then phase and operation, how far a headline value is off the level before."""
@@ -48,10 +49,17 @@ def find_offsets(series: Iterable[JudgedSeries], trials: Container[TrialId]) -> 
     return found
 
 
+@lru_cache(_TRACKS_AT_HAND)
+def _find_places(of_series: tuple[TrialId, ...]) -> Mapping[TrialId, int]:
+    """Return the place of each trial of a series; the series of an experiment share them."""
+    return {trial: place for place, trial in enumerate(of_series)}
+
+
 def say_value(judged: JudgedSeries, night: Collection[TrialId]) -> str:
     """Describe the value of a night against the level before the newest change up to then."""
     points = judged.series.points
-    place = next((at for at, trial in enumerate(points.trials) if trial in night), None)
+    places = _find_places(points.trials)
+    place = min((places[trial] for trial in night if trial in places), default=None)
     if place is None:
         return ""
     value = quantity(points.values[place], judged.series.key.metric)

@@ -3,7 +3,6 @@
 import os
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from operator import itemgetter
@@ -198,9 +197,10 @@ def batches(context: SiteContext, with_curves: int = WITH_CURVES) -> Iterator[Ba
     for found in find_reproductions(context.catalog.reports, context.heads.values()):
         for head in found.trials:
             reproductions[head.id].append(found)
+    heads = [head for head in context.heads.values() if head.id not in context.old_trials]
     around = _Surroundings(
         links=_Links((*context.judgement.series, *context.judgement.watched)),
-        bundles=_list_bundles(context.bundles),
+        bundles=_find_bundles(context.bundles, heads),
         caveats=context.caveats,
         contents=read_contents(context.catalog),
         nights={night.id: (night,) for night in reversed(context.nights)},
@@ -216,7 +216,6 @@ def batches(context: SiteContext, with_curves: int = WITH_CURVES) -> Iterator[Ba
         "written": draw_servers("written", "MB/s written"),
     }
     yield batch_of(to_script(_CHARTS, charts))
-    heads = [head for head in context.heads.values() if head.id not in context.old_trials]
     yield from in_parts(heads, _AT_ONCE, partial(_batches_of_some, context, around))
     drawn = (head.id for head in heads if head.id in around.newest)
     yield from in_parts(drawn, _DECODED_AT_ONCE, partial(_batches_of_curves, context, around.bundles))
@@ -383,13 +382,11 @@ def _digest(context: SiteContext, head: TrialHead, around: _Surroundings) -> str
     return digest(parts) if own else ""
 
 
-def _list_bundles(bundles: Path | None) -> frozenset[TrialId]:
-    """Return the names of the bundles that are at hand."""
-    try:
-        with os.scandir(bundles) if bundles else nullcontext(()) as entries:
-            return frozenset(TrialId(entry.name) for entry in entries if entry.is_dir())
-    except OSError:  # as with one that is gone
+def _find_bundles(bundles: Path | None, heads: Iterable[TrialHead]) -> frozenset[TrialId]:
+    """Return which of some trials have their bundles at hand."""
+    if bundles is None:
         return frozenset()
+    return frozenset(head.id for head in heads if os.path.isdir(f"{bundles}/{head.id}"))  # noqa: PTH112  paths take time
 
 
 def list_bundle(bundles: Path, trial: TrialId, site: Path) -> tuple[BundleFile, ...]:
