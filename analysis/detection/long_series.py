@@ -6,8 +6,10 @@ newest have fixed ends: what was seen in them stays as it is, and whoever rememb
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
+
+import numpy as np
 
 from analysis.detection.detection import Detector, DetectorResult, Drift
 from analysis.detection.noise import Noise, Values, median
@@ -31,10 +33,15 @@ def for_length(detector: Detector, count: int) -> Detector:
 
 @dataclass(frozen=True, slots=True)
 class _InStretches:
-    """Reads a series by another detector, in stretches; `last` is the number of the newest, from 0."""
+    """Reads a series by another detector, in stretches; `last` is the number of the newest, from 0.
+
+    `seen` is what was seen in all stretches but the newest, by their values and days: the nights that
+    are replayed have these in common.
+    """
 
     detector: Detector
     last: int
+    seen: dict[bytes, DetectorResult] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -43,14 +50,25 @@ class _InStretches:
     def read(self, values: Sequence[float] | Values, days: Days = ()) -> DetectorResult:
         """Describe what is to be seen; scatter and week are those of the newest stretch."""
         newest = self.last * _STEP
+        end = newest + _OVERLAP
+        older = np.asarray(values[:end], dtype=float).tobytes() + np.asarray(days[:end]).tobytes()
+        if older not in self.seen:
+            self.seen[older] = self._read_older(values[:end], days[:end])
+        found = self.seen[older]
+        if len(values) > end:  # else the stretch before has them all
+            new = _behind(newest, self.detector.read(values[newest:], days[newest:]))
+            found = _join(found, new, _choose_border(newest, found, new))
+        return replace(found, noise=_of_newest_level(found, values, days))
+
+    def _read_older(self, values: Sequence[float] | Values, days: Days) -> DetectorResult:
         found = DetectorResult()
-        for first in range(0, newest + 1, _STEP):
+        for first in range(0, self.last * _STEP, _STEP):
             if first and len(values) <= first + _OVERLAP:
-                break  # the stretch before has them all
-            part = slice(first, None if first == newest else first + _STEP + _OVERLAP)
+                break
+            part = slice(first, first + _STEP + _OVERLAP)
             new = _behind(first, self.detector.read(values[part], days[part]))
             found = _join(found, new, _choose_border(first, found, new)) if first else new
-        return replace(found, noise=_of_newest_level(found, values, days))
+        return found
 
 
 def _behind(first: int, reading: DetectorResult) -> DetectorResult:
