@@ -41,7 +41,9 @@ class _InStretches:
 
     detector: Detector
     last: int
-    seen: dict[bytes, DetectorResult] = field(default_factory=dict)
+    seen: dict[bytes, DetectorResult] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     @property
     def name(self) -> str:
@@ -51,10 +53,10 @@ class _InStretches:
         """Describe what is to be seen; scatter and week are those of the newest stretch."""
         newest = self.last * _STEP
         end = newest + _OVERLAP
-        older = np.asarray(values[:end], dtype=float).tobytes() + np.asarray(days[:end]).tobytes()
-        if older not in self.seen:
-            self.seen[older] = self._read_older(values[:end], days[:end])
-        found = self.seen[older]
+        key = np.asarray(values[:end], dtype=float).tobytes() + np.asarray(days[:end]).tobytes()
+        if key not in self.seen:
+            self.seen[key] = self._read_older(values[:end], days[:end])
+        found = self.seen[key]
         if len(values) > end:  # else the stretch before has them all
             new = _behind(newest, self.detector.read(values[newest:], days[newest:]))
             found = _join(found, new, _choose_border(newest, found, new))

@@ -49,7 +49,7 @@ def adjust(p_values: Sequence[float]) -> tuple[float, ...]:
     two-sided tests. Their own adjustment for any dependence at all would divide by ln m, and hide true
     changes.
     """
-    if min(p_values, default=1.0) >= 1:
+    if all(value == 1 for value in p_values):
         return tuple(p_values)
     # It takes a quarter of a second to import, and most commands judge nothing.
     from scipy.stats import false_discovery_control  # noqa: PLC0415

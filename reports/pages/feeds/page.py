@@ -122,7 +122,7 @@ def _batches_of_points(
 
     def make(paths: Collection[str]) -> Iterator[SiteFile]:
         with open_writer() as writer:
-            for path in paths:
+            for path in sorted(paths):
                 points = build_points(*found[path])
                 write = write_document if path.endswith(".json") else writer.write_points
                 yield SiteFile(path, write(points))

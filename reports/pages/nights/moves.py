@@ -20,6 +20,7 @@ HEADLINES = (("saturation", "throughput", "mean"), ("steady", "response_time", "
 _LEAST, _MOST = 3, 30
 """Points of a level: fewer are none, more would only slow a page down."""
 _TRACKS_AT_HAND = 100
+"""Lists of trials that series share, of which the places are kept: one of an experiment and a line."""
 _BY_ITSELF = (Purpose.SCHEDULED, Purpose.SENTINEL)
 Offsets: TypeAlias = Mapping[TrialId, Mapping[tuple[str, str], float]]
 """By trial, then phase and operation, how far a headline value is off the level before."""

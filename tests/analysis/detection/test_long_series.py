@@ -76,6 +76,21 @@ def test_a_series_as_it_was_before_many_points_came_at_once_has_fewer_stretches(
     assert detector.asked == asked
 
 
+def test_nights_that_are_replayed_ask_for_what_they_have_in_common_once() -> None:
+    old = DetectorResult(noise=NOISE, shifts=(shift(300),))
+    detector = Answering({768: old})
+    reader = for_length(detector, 1100)
+    values, days = np.ones(1100), np.arange(1100)
+    readings = [reader.read(values[:count], days[:count]) for count in (1100, 1099, 1098)]
+    assert detector.asked == [768, 588, 587, 586]
+    assert [[one.index for one in reading.shifts] for reading in readings] == [[300]] * 3
+    other = values.copy()
+    other[10] = 2
+    reader.read(other, days)
+    reader.read(values, days + (days == 10))
+    assert detector.asked[4:] == [768, 588, 768, 588]
+
+
 @pytest.mark.parametrize("place", range(596, 684, 4))
 def test_a_step_anywhere_about_the_border_is_found_once(place: int) -> None:
     values = noise(place, 1100)

@@ -20,6 +20,7 @@ def test_p_values_are_adjusted_as_benjamini_and_hochberg_say() -> None:
     # By hand: 0.01 · 4 / 1, 0.02 · 4 / 2, 0.04 · 4 / 3, 0.9 · 4 / 4, each at most the one after it.
     assert adjust([0.04, 0.01, 0.9, 0.02]) == pytest.approx((0.16 / 3, 0.04, 0.9, 0.04))
     assert adjust([]) == ()
+    assert adjust([1.0, 1.0]) == (1.0, 1.0)
 
 
 def series_of_a_night(planted: Planted, changed: int, count: int) -> list[tuple[Observation, ...]]:

@@ -135,6 +135,17 @@ def test_a_night_that_is_alone_behind_a_change_is_held_against_the_level_before(
     assert deviation.level == pytest.approx(100.0, abs=0.3)
 
 
+def test_the_level_of_a_night_is_that_of_the_other_points(planted: Planted) -> None:
+    series, change = step(planted)
+    values = (90.0, 50.0, 51.0)
+    points = [replace(series.points[20 + at], value=value) for at, value in enumerate(values)]
+    nights = [points[0], *(replace(one, night="tonight") for one in points[1:])]
+    series = replace(series, points=(*series.points[:20], *nights))
+    deviation = find_deviation(series, (change,), NOISE, "tonight")
+    assert deviation is not None
+    assert (deviation.level, deviation.point.value) == (90.0, 50.0)
+
+
 def test_no_mover_where_nothing_is_known_or_another_series_shows_it(planted: Planted) -> None:
     series, _ = step(planted)
     night = series.points[-1].night

@@ -19,7 +19,7 @@ from reports.commands.report import report
 from reports.notifications.step_summary import VARIABLE
 from reports.pages import whole_site
 from reports.pages.feeds import page as elsewhere
-from reports.pages.feeds.export import ExportedJudgement, PointsDocument
+from reports.pages.feeds.export import ExportedJudgement, PointsDocument, points_path
 from reports.site.context import SiteContext
 from reports.site.writing import flatten, write_site
 
@@ -83,6 +83,19 @@ def test_points_are_made_again_only_where_a_bundle_changed(context: SiteContext)
     }
     unknown = versions(replace(context, digests={}))
     assert {path for path, version in unknown.items() if not version} >= changed
+
+
+def test_each_experiment_has_its_own_points_whichever_are_asked_for(
+    context: SiteContext, site: Path
+) -> None:
+    batches = flatten(elsewhere.batches(context))
+    (batch,) = (one for one in batches if any("/points/" in of for of in one.versions))
+    for path in batch.versions:
+        (file,) = batch.make({path})
+        assert (file.path, file.content) == (path, (site / path).read_bytes())
+        if path.endswith(".json"):
+            document = TypeAdapter(PointsDocument).validate_json(file.content)
+            assert path == points_path(document.experiment, "json")
 
 
 def test_an_experiment_without_a_point_has_a_file_of_points_all_the_same(

@@ -79,6 +79,8 @@ def test_a_value_is_held_against_the_level_before_its_change(demo: Any) -> None:
         assert say_value(judged, {points.trials[place]}) == (
             f"{quantity(value, key.metric)}, {off} against the level before"
         )
+    both = {points.trials[change.index + 1], points.trials[change.index]}
+    assert say_value(judged, both) == say_value(judged, {points.trials[change.index]})
     # Before there is a level, the value stands alone.
     assert say_value(judged, {points.trials[0]}) == quantity(points.values[0], key.metric)
     assert say_value(judged, {TrialId("other")}) == ""

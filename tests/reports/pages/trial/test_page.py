@@ -347,6 +347,15 @@ def test_a_page_is_made_again_if_anything_on_it_is_another(demo: Any) -> None:
     assert first.versions[f"trials/{head.id}.html"] == second.versions[f"trials/{head.id}.html"]
 
 
+def test_a_page_is_made_again_when_its_bundle_comes_to_hand(demo: Any, tmp_path: Path) -> None:
+    context = replace(demo.context(), bundles=tmp_path / "bundles")
+    gone = tuple(flatten(trial_pages.batches(context)))[1].versions
+    head = next(iter(context.heads.values()))
+    (tmp_path / "bundles" / head.id).mkdir(parents=True)
+    there = tuple(flatten(trial_pages.batches(context)))[1].versions
+    assert [path for path in gone if gone[path] != there[path]] == [f"trials/{head.id}.html"]
+
+
 def test_the_page_shows_rules_phases_hashes_and_logs(demo: Any, tmp_path: Path) -> None:
     invalid = next(one for one in demo.trials if one.status is TrialStatus.INVALID)
     place = tmp_path / "trials" / invalid.id
