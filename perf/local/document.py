@@ -302,6 +302,11 @@ class _Walk:
                     f"{self.path}:{line}: the key {shown}{inside} is not text; "
                     "put it in quotes or remove it"
                 )
+            elif key.anchor is not None:
+                self.problems.append(
+                    f"{self.path}:{line}: {dotted((*steps, key.value))} uses the anchor or alias "
+                    f"{key.anchor}; write the key out"
+                )
             elif key.value in tree:
                 first = self.lines[(*steps, key.value)]
                 self.problems.append(

@@ -418,6 +418,16 @@ def test_nested_aliases_are_refused_without_being_expanded(tmp_path: Path) -> No
     assert document.problems[0] == f"{path}:1: l0 uses the anchor or alias l0; write the value out"
 
 
+def test_an_anchor_on_a_key_is_refused_as_one_on_a_value_is(tmp_path: Path) -> None:
+    path = tmp_path / "x.yaml"
+    path.write_text("&a name: x\nlabels:\n  *a : y\n")
+    document = read_document(path)
+    assert document.problems == (
+        f"{path}:1: name uses the anchor or alias a; write the key out",
+        f"{path}:1: labels.name uses the anchor or alias a; write the key out",
+    )
+
+
 @pytest.mark.parametrize("way", [("size",), ("hosts", 1, "name"), ("hosts", 0, "cores"), ("name", 0)])
 def test_a_place_that_is_not_written_is_reported_as_null(
     tmp_path: Path, way: tuple[str | int, ...]
