@@ -32,7 +32,7 @@ nightly: export KNICKPOINT_DIE_WITH_PARENT = 1
 nightly: .venv/.ready ## measure, append, judge, report: the whole job (SUITE=quickstart DATA=var)
 	@$(BIN)/knickpoint nightly --suite $(SUITE) --data $(DATA)
 
-test: .venv/.dev ## does it work? A real Cassandra included (four to seven minutes on two cores)
+test: .venv/.dev ## does it work? A real Cassandra included (three to seven minutes on two cores)
 	$(BIN)/pytest -m "not slow" --numprocesses auto --dist loadfile
 
 # Most of these wait, for a server, a limit or a download. The lab sets the kernel of the machine, which each trial reads

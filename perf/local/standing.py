@@ -58,8 +58,7 @@ def digest_sources(package: str) -> str:
 
 def _list_sources(folder: Path) -> Iterator[Path]:
     for path in folder.rglob("*"):
-        is_compiled = path.parent.name == "__pycache__"
-        if path.suffix not in _NO_SOURCE and not is_compiled and path.is_file():
+        if path.suffix not in _NO_SOURCE and path.is_file():
             yield path
 
 

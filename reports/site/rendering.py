@@ -5,21 +5,18 @@ Everything is escaped, and a name that a template misspells is an error.
 
 import json
 import re
-import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import cache
 from hashlib import sha256
 from importlib.metadata import version
 from importlib.resources import files
-from importlib.util import cache_from_source
 from itertools import chain
 from pathlib import Path
 from shlex import quote
 
 import vl_convert
-from jinja2 import Environment, FileSystemBytecodeCache, FileSystemLoader, StrictUndefined
-from jinja2.bccache import Bucket
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from pydantic_core import to_json
 
 from analysis.bisecting.description import answer
@@ -236,36 +233,12 @@ def _join(suffix: str, first: str) -> bytes:
     return b"\n".join(one.read_bytes() for one in (*shared, *chain.from_iterable(pages)))
 
 
-class _Compiled(FileSystemBytecodeCache):
-    """Compiled templates, beside the compiled modules of this package and by the same rules.
-
-    They are code: whoever may write there can change the modules as well, whoever may write the cache
-    of the user can not. To compile those of a site takes half a second in each process.
-    """
-
-    def __init__(self) -> None:
-        self._place = Path(cache_from_source(f"{_SHARED / 'templates' / 'all.py'}")).parent
-        super().__init__(f"{self._place}", "%s.pyc")
-
-    def load_bytecode(self, bucket: Bucket) -> None:
-        """Take what was compiled, if it can be read and is of this source."""
-        with suppress(OSError):
-            super().load_bytecode(bucket)
-
-    def dump_bytecode(self, bucket: Bucket) -> None:
-        """Keep what was compiled, where Python keeps what it compiles."""
-        if not sys.dont_write_bytecode:
-            with suppress(OSError):  # it is compiled again, no more
-                self._place.mkdir(parents=True, exist_ok=True)
-                super().dump_bytecode(bucket)
-
-
 @cache
 def jinja_environment() -> Environment:
     """Return what renders the templates of all pages."""
+    # Compiled templates are code, and whoever may write the cache could plant it: none is kept there.
     environment = Environment(
         loader=FileSystemLoader([_SHARED / "templates", *sorted(_PAGES.glob("*/"))]),
-        bytecode_cache=_Compiled(),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

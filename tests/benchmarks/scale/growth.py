@@ -35,7 +35,7 @@ TITLES = {
     "nothing new": "Site, nothing new",
 }
 WIDTH, HEIGHT, LEFT, TOP, PANEL, GAP = 920, 296, 46, 56, 180, 38
-BOTTOM, LOWEST_S, HIGHEST_S = 262, 0.05, 200.0
+BOTTOM, LOWEST_S, HIGHEST_S = 262, 0.01, 200.0
 STYLE = """
 svg { font: 13px system-ui, sans-serif; background: #fff }
 text { fill: #333 } .axis { stroke: #ccc } .goal { stroke: #777; stroke-dasharray: 5 4 }

@@ -423,9 +423,11 @@ def test_an_anchor_on_a_key_is_refused_as_one_on_a_value_is(tmp_path: Path) -> N
     path.write_text("&a name: x\nlabels:\n  *a : y\n")
     document = read_document(path)
     assert document.problems == (
-        f"{path}:1: name uses the anchor or alias a; write the key out",
-        f"{path}:1: labels.name uses the anchor or alias a; write the key out",
+        f"{path}:1: name uses the anchor or alias a; write it out",
+        f"{path}:3: labels.name uses the anchor or alias a; write it out",
     )
+    assert document.tree == {"name": None, "labels": {"name": None}}
+    assert document.unusable == {("name",), ("labels", "name")}
 
 
 @pytest.mark.parametrize("way", [("size",), ("hosts", 1, "name"), ("hosts", 0, "cores"), ("name", 0)])
