@@ -12,9 +12,8 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
-from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from pydantic import JsonValue
 from ruamel.yaml import YAML
@@ -184,13 +183,6 @@ def _compose_any(text: str) -> Node | None:
             return root
     root = YAML(typ="safe", pure=True).compose(text)
     return root
-
-
-def load_packaged(path: Traversable) -> Any:  # noqa: ANN401  YAML
-    """Return what a YAML file of this package holds."""
-    text = path.read_text(encoding="utf-8")
-    reader = fast_reader(text) if is_read_alike(text) else YAML(typ="safe", pure=True)
-    return reader.load(text)
 
 
 def is_read_alike(text: str) -> bool:

@@ -23,7 +23,6 @@ from perf.hosts.remote import (
     send_signal,
     write_text,
 )
-from perf.local.document import load_packaged
 from perf.local.plain_files import read_plain
 from perf.model.design import SystemConfig
 from perf.model.errors import ConfigError, NotReady, StepFailed
@@ -240,4 +239,4 @@ def refuse_jvm(config: SystemConfig, instead: str) -> list[str]:
 @cache
 def read_data(package: str, name: str) -> Any:  # noqa: ANN401  YAML
     """Read a YAML file that comes with a system's package."""
-    return load_packaged(files(package).joinpath(name))
+    return YAML(typ="safe", pure=True).load(files(package).joinpath(name).read_text("utf-8"))

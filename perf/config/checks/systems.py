@@ -27,9 +27,9 @@ from functools import cache
 from importlib.resources import files
 
 from pydantic import JsonValue, TypeAdapter
+from ruamel.yaml import YAML
 
 from perf.config.checks.files import ConfigFile
-from perf.local.document import load_packaged
 from perf.local.problems import Place, suggest
 from perf.model.access import VARIABLES_BEGIN, Access
 from perf.model.design import SystemConfig
@@ -192,7 +192,8 @@ def _read_rules(system: str) -> _Rules:
     path = files("perf.systems").joinpath(system, "settings.yaml")
     if not path.is_file():
         return _Rules()
-    return TypeAdapter(_Rules).validate_python(load_packaged(path), strict=False)
+    rules = YAML(typ="safe", pure=True).load(path.read_text(encoding="utf-8"))
+    return TypeAdapter(_Rules).validate_python(rules, strict=False)
 
 
 def check_layout(system: str, entry: ConfigFile[SystemConfig]) -> Iterator[str]:

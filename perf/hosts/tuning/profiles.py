@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from pydantic import TypeAdapter
+from ruamel.yaml import YAML
 
-from perf.local.document import load_packaged
 from perf.model.errors import UsageError
 from perf.model.scalars import STRICT, SettingName, Text
 
@@ -89,7 +89,8 @@ def load_profile(name: str) -> TuningProfile:
     """
     if name not in list_profiles():
         raise UsageError(f"there is no tuning profile {name!r}; known: {', '.join(list_profiles())}")
-    own = _PROFILE.validate_json(json.dumps(load_packaged(find_root() / f"{name}.yaml")))
+    tree = YAML(typ="safe", pure=True).load((find_root() / f"{name}.yaml").read_text(encoding="utf-8"))
+    own = _PROFILE.validate_json(json.dumps(tree))
     inherited = load_profile(own.extends).settings if own.extends else ()
     settings = {setting.name: setting for setting in (*inherited, *own.settings)}
     return TuningProfile(name=own.name, description=own.description, settings=tuple(settings.values()))

@@ -1,7 +1,7 @@
 """Two parsers read configuration: the fast one only what both take to mean the same."""
 
 from collections.abc import Sequence
-from itertools import chain, product
+from itertools import product
 from pathlib import Path
 from random import Random
 
@@ -14,7 +14,7 @@ from perf.local import document
 from perf.local.document import fast_reader, is_read_alike, read_document
 from perf.model.errors import ConfigError
 
-ROOT = Path(__file__).parents[3]
+CONFIGS = Path(__file__).parents[3] / "configs"
 pytestmark = pytest.mark.skipif(document.CParser is None, reason="ruamel.yaml has no parser in C here")
 NODES = (
     *(
@@ -131,17 +131,16 @@ def test_what_the_parsers_may_read_differently_is_left_to_the_one_of_yaml_1_2(te
     assert not is_read_alike(text)
 
 
-def test_all_that_is_shipped_means_the_same_to_both() -> None:
+def test_all_configs_that_are_shipped_mean_the_same_to_both() -> None:
     alike = 0
-    shipped = (ROOT.glob(f"{folder}/**/*.yaml") for folder in ("configs", "infra/tuning", "perf"))
-    for path in chain.from_iterable(shipped):
+    for path in CONFIGS.rglob("*.yaml"):
         text = path.read_text(encoding="utf-8")
         if is_read_alike(text):
             fast = read(fast_reader(text), text)
             assert fast is not None, path
             assert fast == read(YAML(typ="safe", pure=True), text), path
             alike += len(text)
-    assert alike > 240_000
+    assert alike > 200_000
 
 
 def test_without_the_fast_parser_all_is_read_by_the_other(
