@@ -204,7 +204,7 @@ def _levels(most_blocks: int, share: float) -> tuple[float, ...]:
     def excess(factor: float) -> float:
         return _crossing(factor * bounds, times) - share
 
-    # As long to import as all else of this module, and most commands compare nothing.
+    # Nearly all that this module takes to import, and most commands compare nothing.
     from scipy.optimize import brentq  # noqa: PLC0415
 
     factor = brentq(excess, 0.0, 2 - ndtri(share / len(times)), xtol=1e-6)

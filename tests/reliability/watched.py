@@ -21,8 +21,6 @@ _TOLD = re.compile(r"^\s*appended (\S+).*\n", re.MULTILINE)
 _OF_THE_SYSTEM = re.compile(r"tmp/(knickpoint-|[a-z0-9_]{8}$)")
 _OF_OTHERS = "host-drifted"
 """What the other tests of a machine may do to a trial: they change its settings for a while."""
-_OF_SECOND_RUNS = "var/known-nights.json"
-"""What is kept of the plans of earlier nights: the first run of all has none to read."""
 
 
 def digest_tree(place: Path) -> str:
@@ -121,7 +119,7 @@ class Watched:
         fine = {*self.scenario.fine, *([3] if any(trial.reasons for trial in trials) else [])}
         assert ended.code in fine, ended
         self.check_kept()
-        left = list_kinds(self.here) - expected.kinds - {_OF_SECOND_RUNS}
+        left = list_kinds(self.here) - expected.kinds - self.scenario.later
         assert not left, left
         if self.paths.history.exists():
             assert digest_history(self.paths.history) == (expected.digest or self.digest_rebuilt())
