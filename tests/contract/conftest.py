@@ -4,7 +4,6 @@ Each is started at most once per worker of pytest-xdist, by the first test that 
 peer of CrateDB, which costs nothing, is one per file: none meets the tables that another file left.
 """
 
-import socket
 import subprocess
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -13,7 +12,7 @@ from pathlib import Path
 import pytest
 from crate_peer import CratePeer
 from java_libraries import compile_peer, fetch_jars
-from served import ADDRESS, TIMEOUT_S, Served, deploy
+from served import ADDRESS, TIMEOUT_S, Served, deploy, find_free_port
 
 from perf.model.design import Testbed
 from perf.releases.java import find_java
@@ -41,22 +40,15 @@ def mongo_program() -> tuple[str, ...]:
 
 
 @pytest.fixture(scope="session")
-def mongo_port() -> int:
-    """Return a port that was free when it was asked for."""
-    with socket.socket() as probe:
-        probe.bind((ADDRESS, 0))
-        return int(probe.getsockname()[1])
-
-
-@pytest.fixture(scope="session")
-def mongo_peer(mongo_program: tuple[str, ...], mongo_port: int) -> Iterator[tuple[str, int]]:
+def mongo_peer(mongo_program: tuple[str, ...]) -> Iterator[tuple[str, int]]:
     """Yield address and port of a server that speaks MongoDB's wire protocol."""
-    command = [*mongo_program, ADDRESS, str(mongo_port)]
+    port = find_free_port()
+    command = [*mongo_program, ADDRESS, str(port)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as server:
         assert server.stdout is not None
         try:
             assert server.stdout.readline() == b"serving\n", "the emulator did not start"
-            yield ADDRESS, mongo_port
+            yield ADDRESS, port
         finally:
             server.kill()
 

@@ -1,6 +1,7 @@
 """Servers that sessions talk to in the contract suite, and how one is deployed."""
 
 import os
+import socket
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -42,6 +43,13 @@ class Served:
     def connect(self) -> AbstractContextManager[SensorSession]:
         """Connect a client of the sensor workload."""
         return self.system.sessions.sensor(self.target)
+
+
+def find_free_port() -> int:
+    """Return a port of `ADDRESS` that nothing listens on now."""
+    with socket.socket() as probe:
+        probe.bind((ADDRESS, 0))
+        return int(probe.getsockname()[1])
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from made_up_release import artifact_of
-from served import ADDRESS
+from served import ADDRESS, find_free_port
 
 from perf.config.catalog import load_catalog
 from perf.local.paths import DataPaths
@@ -73,12 +73,11 @@ def sums(paths: DataPaths) -> Mapping[Path, str]:
 def test_later_trials_start_from_what_the_first_one_stored(
     artifact: Artifact,
     deployment: Deployment,
-    mongo_port: int,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(harness, "run_canary", lambda *_: ())
-    system, paths = MongoDB(mongo_port), DataPaths(tmp_path)
+    system, paths = MongoDB(find_free_port()), DataPaths(tmp_path)
 
     def measure(number: int, deployment: Deployment) -> Trial:
         order = Order(

@@ -36,7 +36,7 @@ _OPEN_FILES = 6
 _NIGHT = re.compile(r"(?:cmp-|bis-)?(\d{4}-\d{2}-\d{2})-1")
 _STAY = {
     *("run", "told.json", "told.json.lock", "measuring.lock", "measuring.pid", "history.duckdb.lock"),
-    *("answer.json", "readings.json", "site-stamp.json"),
+    *("answer.json", "known-nights.json", "observations.npz", "readings.json", "site-stamp.json"),
 }
 """What is not meant to grow in files: what is written over, and the working directory."""
 _ENDS = {
