@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import cache, partial
-from hashlib import sha256
 
 from analysis.detection.series import Series
 from analysis.detection.step_detector import StepDetector
@@ -17,8 +16,7 @@ from analysis.orchestration.comparing import read_results
 from analysis.orchestration.detector_cache import RememberingDetector
 from analysis.orchestration.workers import SMALL, Pace, work_through
 from perf.config.catalog import Catalog, find_experiment_of
-from perf.history.store import History, describe_state, open_history
-from perf.local import standing
+from perf.history.store import History, open_history
 from perf.local.paths import DataPaths
 from perf.local.progress import Progress
 from perf.model.columns import Observations, ObservedSeries
@@ -47,25 +45,6 @@ def read_evidence(history: History, paths: DataPaths) -> Evidence:
             profiled=history.observed_series(Purpose.PROFILE),
             environments=history.environments(),
         )
-
-
-def describe_inputs(paths: DataPaths, catalog: Catalog, today: date) -> str:
-    """Digest all that a judgement is made from, without reading the history.
-
-    Equal digests, equal judgements. Ask before the history is opened: then the digest is that of what
-    is read, or of a state that never comes back. Empty where there is no history, or none in reach.
-    """
-    state = describe_state(paths.history)
-    if not state:
-        return ""
-    parts = (
-        standing.describe_code("perf", "analysis"),
-        state,
-        standing.describe_folder(paths.comparisons),
-        repr(catalog),
-        today.isoformat(),
-    )
-    return sha256("\0".join(parts).encode()).hexdigest()
 
 
 def judge_history(paths: DataPaths, catalog: Catalog, today: date) -> Judgement:

@@ -14,7 +14,8 @@ from pydantic import TypeAdapter
 
 from analysis.detection.verdict import Outcome
 from analysis.judging.description import describe
-from analysis.orchestration.judging import describe_inputs, judge_history
+from analysis.orchestration.inputs import describe_inputs
+from analysis.orchestration.judging import judge_history
 from analysis.orchestration.settings import read_named_settings
 from perf.config.catalog import Catalog
 from perf.local import durable, standing

@@ -7,7 +7,8 @@ from github.CheckRun import CheckRun
 from github.IssueComment import IssueComment
 from github.PullRequest import PullRequest
 
-from reports.clients.connection import ErrorHints, GitHubAccess, GitHubConnection, find_login, unsure
+from reports.clients.access import GitHubAccess
+from reports.clients.connection import ErrorHints, GitHubConnection, find_login, unsure
 from reports.pull_requests.posting import (
     Check,
     CheckUpdate,

@@ -6,11 +6,9 @@ the state is read and planned again, and what was done after all is found.
 """
 
 import logging
-import re
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, ClassVar, TypeAlias, TypeVar
 
@@ -29,24 +27,11 @@ from urllib3 import BaseHTTPResponse
 from urllib3.connectionpool import ConnectionPool
 
 from perf.model.errors import GitHubError
+from reports.clients.access import GitHubAccess, RetryPolicy
 from reports.wording.markdown import clean
 
 _LOG = logging.getLogger(__name__)
 _FORBIDDEN, TOO_MANY = 403, 429
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RetryPolicy:
-    """How often to try, and how long to wait in between.
-
-    The n-th pause is `pause_s` · 2ⁿ; after a secondary rate limit it is what GitHub asks for, or
-    `rate_limit_s`, as its documentation wants. Where GitHub asks for more than `longest_s`, it ends.
-    """
-
-    tries: int = 5
-    pause_s: float = 1.0
-    rate_limit_s: float = 60.0
-    longest_s: int = 300
 
 
 class AsksTooMuch(GithubException):
@@ -133,20 +118,6 @@ class ErrorHints:
     missing: str
     refused: str
     forbidden: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GitHubAccess:
-    """How GitHub is asked: `author` is the login under which the token writes, asked for if empty.
-
-    `api_url` is that of the REST interface: https://api.github.com, or https://HOST/api/v3.
-    """
-
-    token: str = field(repr=False)
-    api_url: str
-    author: str = ""
-    patience: RetryPolicy = field(default_factory=RetryPolicy)
-    sleep: Callable[[float], None] = time.sleep
 
 
 class GitHubConnection:
@@ -278,17 +249,3 @@ def _describe(error: BaseException | None) -> str:
         said = data.get("message") or error.message or "; ".join(filter(None, of_graphql))
         return clean(str(said or "no reason given"), 200)
     return type(error).__name__
-
-
-def find_api_url(text: str) -> str:
-    """Check the address of the interface; over plain HTTP the token would be seen by all.
-
-    Raises:
-        ValueError: it is no address, or one of another host over plain HTTP.
-
-    """
-    if re.fullmatch(r"https://[^\s/@]+(/[^\s@?#]*)?", text):
-        return text
-    if re.fullmatch(r"http://(localhost|127\.0\.0\.1|\[::1\])(:\d+)?(/[^\s@?#]*)?", text):
-        return text
-    raise ValueError(text)

@@ -10,14 +10,8 @@ from collections.abc import Mapping
 from github.GithubException import UnknownObjectException
 from github.Repository import Repository
 
-from reports.clients.connection import (
-    ErrorHints,
-    GitHubAccess,
-    GitHubConnection,
-    Unsure,
-    find_login,
-    unsure,
-)
+from reports.clients.access import GitHubAccess
+from reports.clients.connection import ErrorHints, GitHubConnection, Unsure, find_login, unsure
 
 _SEEN = "eyes"
 _WRITERS = frozenset({"admin", "maintain", "write"})

@@ -10,7 +10,8 @@ from typing import Any
 from github.Issue import Issue
 from github.Repository import Repository
 
-from reports.clients.connection import ErrorHints, GitHubAccess, GitHubConnection, find_login, unsure
+from reports.clients.access import GitHubAccess
+from reports.clients.connection import ErrorHints, GitHubConnection, find_login, unsure
 from reports.notifications.issue_plan import Change, ExistingIssue, IssuePlan, Open, Step
 
 _WRITING = "the token needs `issues: write`"

@@ -6,7 +6,8 @@ from itertools import islice
 from github.Workflow import Workflow
 from github.WorkflowRun import WorkflowRun
 
-from reports.clients.connection import ErrorHints, GitHubAccess, GitHubConnection
+from reports.clients.access import GitHubAccess
+from reports.clients.connection import ErrorHints, GitHubConnection
 from reports.notifications.night_watch import EVENT, NIGHT, NightRun, ReportedNight, Sight
 
 _READING = "the token needs `actions: read`"

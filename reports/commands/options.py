@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from perf.model.errors import GitHubError, KnickpointError, UsageError, WebhookError
-from reports.clients.connection import GitHubAccess, find_api_url
+from reports.clients.access import GitHubAccess, find_api_url
 
 TOKENS = ("KNICKPOINT_GITHUB_TOKEN", "GITHUB_TOKEN")
 REPOSITORY = re.compile(r"[A-Za-z0-9-]+/[A-Za-z0-9._-]+")

@@ -10,7 +10,8 @@ from perf.config.catalog import default_root, load_catalog
 from perf.history.place import has_history
 from perf.local.paths import DataPaths
 from reports.commands.options import site_url_option
-from reports.pages.whole_site import write_experiment, write_report
+from reports.notifications.summary_file import is_asked_for
+from reports.site.stamp import find_current
 
 SITE_URL_HELP = "Where the site will be: the summary of a job on GitHub Actions links its pages."
 
@@ -50,13 +51,17 @@ def report(
     Exit code 0 even if a series regressed; `knickpoint detect` returns 1 then.
     """
     catalog = load_catalog(configs or default_root())
-    paths = DataPaths(data)
-    if experiment is not None:
-        click.echo(write_experiment(paths, catalog, datetime.now(UTC), experiment, output))
+    paths, now = DataPaths(data), datetime.now(UTC)
+    is_plain = experiment is None and not is_asked_for()
+    if is_plain and (index := find_current(paths, catalog, now, output)):
+        click.echo(index)
         return
-    index = write_report(
-        paths, catalog, datetime.now(UTC), output=output, summarizes=True, site_url=site_url
-    )
+    from reports.pages.whole_site import write_experiment, write_report  # noqa: PLC0415  half a second
+
+    if experiment is not None:
+        click.echo(write_experiment(paths, catalog, now, experiment, output))
+        return
+    index = write_report(paths, catalog, now, output=output, summarizes=True, site_url=site_url)
     if not has_history(paths):
         click.echo(f"There is no history at {paths.history}; the site says how to begin.", err=True)
     click.echo(index)

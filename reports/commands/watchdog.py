@@ -17,7 +17,7 @@ from reports.commands.options import (
     matching,
 )
 from reports.notifications.night_watch import WORKFLOW, judge_nights, plan_issue, render_finding
-from reports.notifications.step_summary import append_summary
+from reports.notifications.summary_file import append_summary
 from reports.wording.markdown import clean, escape
 
 _MOST_SHOUTED = 1000

@@ -1,23 +1,17 @@
-"""The summary of a job on GitHub Actions: Markdown for the file that $GITHUB_STEP_SUMMARY names.
-
-GitHub takes 1,024 KiB for each step, and shows nothing at all of more. So the text ends below that, and
-says how much it leaves out; what other commands of the step wrote before counts.
-"""
+"""What the summary of a job on GitHub Actions says of a judgement, and how much it leaves out."""
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from analysis.detection.verdict import WORST_FIRST
 from analysis.judging.description import say_judgement
 from analysis.judging.judgement import Judgement
-from perf.model.errors import SiteError
+from reports.notifications.summary_file import MOST_BYTES, append_summary
 from reports.wording.attention import Attention
 from reports.wording.markdown import escape
 from reports.wording.wording import EMPTY_BADGE, OUTCOME_BADGES, sentence
 
-VARIABLE = "GITHUB_STEP_SUMMARY"
-MOST_BYTES = 900 * 1024
 _MOST_TEXT = 2000
 _MOST_SUBJECT = 300
 _MORE = "\n…and {more} that this summary has no room for; the site lists all of them.\n"
@@ -88,11 +82,6 @@ def _length(text: str) -> int:
     return len(text.encode())
 
 
-def is_asked_for(environment: Mapping[str, str] = os.environ) -> bool:
-    """Return whether the job wants a summary: GitHub names a file for it."""
-    return bool(environment.get(VARIABLE, "").strip())
-
-
 def append_step_summary(
     judgement: Judgement,
     attention: Sequence[Attention],
@@ -112,30 +101,3 @@ def append_step_summary(
         ),
         environment,
     )
-
-
-def append_summary(
-    render: Callable[[int], str], environment: Mapping[str, str] = os.environ
-) -> Path | None:
-    """Append what is rendered for the room that is left, in bytes, to the file of the variable.
-
-    Gives its path, None where it is not set.
-
-    Raises:
-        SiteError: the file cannot be written.
-
-    """
-    name = environment.get(VARIABLE, "").strip()
-    if not name:
-        return None
-    path = Path(name)
-    try:
-        taken = path.stat().st_size if path.exists() else 0
-        text = render(max(MOST_BYTES - taken, 0))
-        with path.open("a", encoding="utf-8") as file:
-            file.write(text)
-    except OSError as error:
-        raise SiteError(
-            f"the step summary {path} ({VARIABLE}) cannot be written: {error.strerror or error}"
-        ) from error
-    return path

@@ -9,19 +9,20 @@ from itertools import chain
 from pathlib import Path
 from types import ModuleType
 
-from analysis.orchestration.judging import describe_inputs
+from analysis.orchestration.inputs import describe_inputs
 from perf.config.catalog import Catalog
 from perf.local.paths import DataPaths
 from perf.model.errors import UsageError
-from reports.notifications.step_summary import append_step_summary, is_asked_for
+from reports.notifications.step_summary import append_step_summary
+from reports.notifications.summary_file import is_asked_for
 from reports.pages.feeds.page import list_attention
 from reports.pages.front.page import find_next_lateness
 from reports.pages.single_file.document import check_target_file, write_single_file
-from reports.site.context import JudgedHistory, SiteContext, digest, judge_any, read_context
+from reports.site.context import JudgedHistory, SiteContext, judge_any, read_context
 from reports.site.leading import lead_all
 from reports.site.publishing import FRONT
 from reports.site.rendering import static_batch
-from reports.site.stamp import describe_surroundings, is_current, keep_stamp
+from reports.site.stamp import describe_all, describe_surroundings, is_current, keep_stamp
 from reports.site.writing import Batch, LazyBatches, explained, held, write_site
 
 
@@ -71,7 +72,7 @@ def write_report(
             paths, target, links_bundles=not is_recording, is_recording=is_recording
         )
         inputs = judged.inputs if judged else describe_inputs(paths, catalog, now.date())
-        if not is_asked and is_current(paths.site_stamp, place, _join(inputs, around, now), now):
+        if not is_asked and is_current(paths.site_stamp, place, describe_all(inputs, around, now), now):
             return place / FRONT
         judged = judged or judge_any(paths, catalog, now.date())
         context = read_context(
@@ -86,16 +87,11 @@ def write_report(
         # What is wrong with a bundle that the history lacks is read of its files, which may change.
         inputs = "" if context.left_out else judged.inputs
         index = write_site(target, all_batches(context))
-        made_from = _join(inputs, around, now)
+        made_from = describe_all(inputs, around, now)
         keep_stamp(paths.site_stamp, place, made_from, now, find_next_lateness(context))
     if is_asked:
         append_step_summary(context.judgement, list_attention(context), site_url=site_url)
     return index
-
-
-def _join(inputs: str, around: str, now: datetime) -> str:
-    """Digest all that a site is made from; empty where what it is judged from is not known."""
-    return digest((inputs, around, now.date().isoformat())) if inputs else ""
 
 
 def write_experiment(

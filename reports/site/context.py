@@ -1,6 +1,5 @@
 """All that a site is made of, read and judged once: the pages take from it what they show."""
 
-import hashlib
 import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,7 +15,8 @@ from analysis.judging.judgement import Judgement
 from analysis.orchestration.bisecting import read_bisections
 from analysis.orchestration.comparing import read_results
 from analysis.orchestration.explaining import read_profile_comparisons
-from analysis.orchestration.judging import describe_inputs, judge_evidence, read_evidence
+from analysis.orchestration.inputs import describe_inputs
+from analysis.orchestration.judging import judge_evidence, read_evidence
 from analysis.orchestration.setting_words import ChangedSettings
 from analysis.orchestration.settings import find_changed_settings
 from perf.config.catalog import Catalog
@@ -26,6 +26,7 @@ from perf.history.place import has_history
 from perf.history.store import open_history
 from perf.jobs.night import read_nights
 from perf.local.paths import DataPaths
+from perf.local.standing import digest
 from perf.model.errors import BundleError
 from perf.model.nights import Night
 from perf.model.results import Move, Purpose, Trial, TrialHead, TrialId, TrialStatus, find_moves
@@ -219,11 +220,6 @@ def find_previous(heads: Iterable[TrialHead]) -> Mapping[TrialId, TrialId]:
         if head.status is TrialStatus.COMPLETED:
             latest[of_kind] = latest[of_release] = head.id
     return found
-
-
-def digest(parts: Iterable[str]) -> str:
-    """Digest texts into the version of what is made of them."""
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
 def read_context(

@@ -10,6 +10,7 @@ from analysis.detection.verdict import Outcome
 from analysis.judging.echoes import without_echoes
 from analysis.judging.findings import REPLAYED_NIGHTS
 from analysis.judging.judgement import JudgedSeries
+from perf.local.standing import digest
 from perf.model.results import SeriesKey, TrialId
 from reports.pages.nights.moves import (
     HEADLINES,
@@ -38,7 +39,7 @@ from reports.pages.old_trials.view import (
     split_old,
 )
 from reports.site.changed_settings import name_changed_settings
-from reports.site.context import SiteContext, digest
+from reports.site.context import SiteContext
 from reports.site.rendering import render
 from reports.site.writing import Batch, LazyBatches, SiteFile, in_parts
 from reports.wording.attention import view_missing

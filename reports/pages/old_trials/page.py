@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
+from perf.local.standing import digest
 from perf.model.results import TrialHead
 from reports.pages.nights.view import count_statuses
 from reports.pages.old_trials.not_found import render_not_found
@@ -15,7 +16,7 @@ from reports.pages.old_trials.view import (
     read_old_trials,
     samples_command,
 )
-from reports.site.context import SiteContext, digest
+from reports.site.context import SiteContext
 from reports.site.old_trials import name_group
 from reports.site.rendering import render
 from reports.site.writing import Batch, LazyBatches, SiteFile, batch_of, in_parts

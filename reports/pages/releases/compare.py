@@ -12,6 +12,7 @@ from analysis.comparing.results import ComparisonResult
 from analysis.detection.effects import MEDIAN_COST
 from analysis.judging.description import ECHOES
 from perf.history.distributions import Recording
+from perf.local.standing import digest
 from perf.model.metrics import METRICS, Better
 from perf.model.results import SeriesKey, TrialHead, TrialId
 from perf.model.rules import Detection
@@ -43,7 +44,7 @@ from reports.pages.trial.page import find_newest
 from reports.pages.trial.spectrum import draw_course, draw_spectrum
 from reports.pages.trial.times import KINDS, describe_curves
 from reports.site.changed_settings import name_changed_settings
-from reports.site.context import SiteContext, digest
+from reports.site.context import SiteContext
 from reports.site.rendering import render, to_script
 from reports.site.writing import Batch, SiteFile
 from reports.wording import links

@@ -9,8 +9,8 @@ from github_server import BOT, HEAD, SECONDARY, TOKEN, Fault, GitHub, serve
 
 from analysis.detection.verdict import Outcome
 from perf.model.errors import GitHubError
+from reports.clients.access import GitHubAccess, RetryPolicy, find_api_url
 from reports.clients.comments import GitHubPullRequest
-from reports.clients.connection import GitHubAccess, RetryPolicy, find_api_url
 from reports.pull_requests.posting import Check, Message, start_check
 
 QUICK = RetryPolicy(tries=3, pause_s=0.001, rate_limit_s=0.01, longest_s=5)

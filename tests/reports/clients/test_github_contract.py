@@ -12,8 +12,8 @@ from github_server import HEAD, TOKEN, GitHub, serve
 from made_up_nights import Course, Nights, judge_nights
 
 from analysis.detection.verdict import Outcome
+from reports.clients.access import GitHubAccess
 from reports.clients.comments import GitHubPullRequest
-from reports.clients.connection import GitHubAccess
 from reports.clients.conversation import GitHubConversation
 from reports.clients.issues import GitHubIssues
 from reports.clients.workflow_runs import GitHubWorkflow

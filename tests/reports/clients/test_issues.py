@@ -7,7 +7,7 @@ from github_server import BOT, TOKEN, Fault, GitHub, serve
 from made_up_nights import Course, Nights, judge_nights
 
 from perf.model.errors import GitHubError
-from reports.clients.connection import GitHubAccess, RetryPolicy
+from reports.clients.access import GitHubAccess, RetryPolicy
 from reports.clients.issues import GitHubIssues
 from reports.notifications.fingerprints import find_all_fingerprints
 from reports.notifications.issue_plan import ExistingIssue, IssuePlan, plan_issues

@@ -2,6 +2,8 @@
 
 import html
 import shutil
+import subprocess
+import sys
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -22,6 +24,7 @@ from perf.model.errors import HistoryError, SiteError, UsageError
 from perf.model.results import TrialId
 from reports.commands.nightly import nightly
 from reports.commands.report import report
+from reports.notifications.summary_file import VARIABLE
 from reports.pages import whole_site
 from reports.pages.whole_site import write_report
 from reports.site import context
@@ -74,6 +77,29 @@ def test_a_report_without_news_reads_judges_and_writes_nothing(
     assert index == (paths.site / "index.html").resolve()
     assert snapshot(paths.site) == first
     assert "Site built <time" in index.read_text()
+
+
+def test_the_command_without_news_does_not_judge_unless_a_job_asks_for_its_summary(
+    paths: DataPaths, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command = ["--data", str(paths.data), "--output", str(tmp_path / "site")]
+    first = CliRunner().invoke(report, command)
+    assert first.exit_code == 0, first.output
+    with monkeypatch.context() as patch:
+        patch.setattr(whole_site, "write_report", None)
+        assert CliRunner().invoke(report, command).stdout == first.stdout
+    summary = tmp_path / "summary.md"
+    monkeypatch.setenv(VARIABLE, str(summary))
+    assert CliRunner().invoke(report, command).stdout == first.stdout
+    assert "Regressed" in summary.read_text()
+
+
+def test_what_judges_and_makes_pages_is_not_loaded_to_see_that_nothing_is_new() -> None:
+    code = (
+        "import sys, reports.commands.report; print({'github', 'jinja2', 'scipy'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert done.stdout == "set()\n"
 
 
 @pytest.mark.slow

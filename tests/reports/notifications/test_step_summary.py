@@ -9,12 +9,8 @@ from made_up_nights import HOSTILE, judge_nights
 from analysis.detection.verdict import Outcome
 from analysis.judging.judgement import Judgement
 from perf.model.errors import SiteError
-from reports.notifications.step_summary import (
-    MOST_BYTES,
-    VARIABLE,
-    append_step_summary,
-    render_step_summary,
-)
+from reports.notifications.step_summary import append_step_summary, render_step_summary
+from reports.notifications.summary_file import MOST_BYTES, VARIABLE
 from reports.wording.attention import Attention
 from reports.wording.wording import OUTCOME_BADGES, STATE_BADGES
 

@@ -16,7 +16,7 @@ from analysis.judging.judgement import JudgedSeries, Judgement
 from analysis.judging.verdicts import Verdict, VerdictBasis
 from perf.local.paths import DataPaths
 from reports.commands.report import report
-from reports.notifications.step_summary import VARIABLE
+from reports.notifications.summary_file import VARIABLE
 from reports.pages import whole_site
 from reports.pages.feeds import page as elsewhere
 from reports.pages.feeds.export import ExportedJudgement, PointsDocument, points_path
