@@ -12,11 +12,6 @@ from sysconfig import get_paths
 _NO_SOURCE = (".pyc", ".xz")
 
 
-def digest(parts: Iterable[str]) -> str:
-    """Digest texts, in order; where one ends counts, too."""
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
-
-
 def describe_file(path: Path) -> str:
     """Return what tells a file from what it was before or will be; empty where there is none.
 

@@ -11,7 +11,7 @@ from analysis.judging.description import say_judgement
 from perf.config.catalog import load_catalog
 from perf.history.store import append_all, open_history
 from perf.local.paths import DataPaths
-from reports.pages.whole_site import write_report
+from reports.pages.report import write_report
 from reports.site.context import JudgedHistory, judge_state
 from reports.site.writing import check_target
 from reports.wording.incidents import list_news

@@ -36,7 +36,7 @@ from perf.model.results import Trial, TrialStatus
 from perf.trial.spent import describe_spent
 from reports.commands.options import site_url_option
 from reports.commands.report import SITE_URL_HELP
-from reports.pages.whole_site import write_report
+from reports.pages.report import write_report
 from reports.site.context import JudgedHistory, judge_state
 from reports.site.writing import check_target
 from reports.wording.incidents import list_news

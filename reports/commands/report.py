@@ -10,8 +10,7 @@ from perf.config.catalog import default_root, load_catalog
 from perf.history.place import has_history
 from perf.local.paths import DataPaths
 from reports.commands.options import site_url_option
-from reports.notifications.summary_file import is_asked_for
-from reports.site.stamp import find_current
+from reports.pages.report import write_report
 
 SITE_URL_HELP = "Where the site will be: the summary of a job on GitHub Actions links its pages."
 
@@ -52,13 +51,9 @@ def report(
     """
     catalog = load_catalog(configs or default_root())
     paths, now = DataPaths(data), datetime.now(UTC)
-    is_plain = experiment is None and not is_asked_for()
-    if is_plain and (index := find_current(paths, catalog, now, output)):
-        click.echo(index)
-        return
-    from reports.pages.whole_site import write_experiment, write_report  # noqa: PLC0415  half a second
-
     if experiment is not None:
+        from reports.pages.whole_site import write_experiment  # noqa: PLC0415  half a second
+
         click.echo(write_experiment(paths, catalog, now, experiment, output))
         return
     index = write_report(paths, catalog, now, output=output, summarizes=True, site_url=site_url)

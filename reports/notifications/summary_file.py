@@ -24,7 +24,7 @@ def append_summary(
 ) -> Path | None:
     """Append what is rendered for the room that is left, in bytes, to the file of the variable.
 
-    Gives its path, None where it is not set.
+    Return its path, None where it is not set.
 
     Raises:
         SiteError: the file cannot be written.

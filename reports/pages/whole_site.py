@@ -2,6 +2,7 @@
 
 import importlib
 from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 from importlib.resources import files
@@ -9,21 +10,17 @@ from itertools import chain
 from pathlib import Path
 from types import ModuleType
 
-from analysis.orchestration.inputs import describe_inputs
 from perf.config.catalog import Catalog
 from perf.local.paths import DataPaths
 from perf.model.errors import UsageError
 from reports.notifications.step_summary import append_step_summary
-from reports.notifications.summary_file import is_asked_for
 from reports.pages.feeds.page import list_attention
 from reports.pages.front.page import find_next_lateness
 from reports.pages.single_file.document import check_target_file, write_single_file
 from reports.site.context import JudgedHistory, SiteContext, judge_any, read_context
 from reports.site.leading import lead_all
-from reports.site.publishing import FRONT
 from reports.site.rendering import static_batch
-from reports.site.stamp import describe_all, describe_surroundings, is_current, keep_stamp
-from reports.site.writing import Batch, LazyBatches, explained, held, write_site
+from reports.site.writing import Batch, LazyBatches, write_site
 
 
 def all_batches(context: SiteContext) -> Iterator[Batch | LazyBatches]:
@@ -41,57 +38,54 @@ def _find_kinds() -> tuple[ModuleType, ...]:
     return tuple(importlib.import_module(f"reports.pages.{name}.page") for name in names)
 
 
-def write_report(
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MadeSite:
+    """What a site was made of, and until when it says the same: no time, if for good.
+
+    `inputs` digests what it was judged from, and is empty where that cannot be told.
+    """
+
+    context: SiteContext
+    inputs: str
+    until: datetime | None
+
+    def append_summary(self, site_url: str) -> None:
+        """Tell the job on GitHub Actions.
+
+        Raises:
+            SiteError: the file of the summary cannot be written.
+
+        """
+        append_step_summary(self.context.judgement, list_attention(self.context), site_url=site_url)
+
+
+def make_site(
     paths: DataPaths,
     catalog: Catalog,
     now: datetime,
+    target: Path,
     *,
-    output: Path | None = None,
-    judged: JudgedHistory | None = None,
-    is_recording: bool = False,
-    summarizes: bool = False,
-    site_url: str = "",
-) -> Path:
-    """Write the site of a data directory, built at `now`; return the path of its front page.
-
-    What is `judged` already is neither read nor judged again, and a site that is what would be made
-    stays as it is, with the moment when it was built. Trial pages link to the files of their
-    bundles, except in a recording: it says that it does not grow, and its bundles do not stay. A job on
-    GitHub Actions gets its summary, if asked; with the address of the site it links the pages.
-
-    Raises:
-        HistoryError: the history cannot be read.
-        SiteError: the operating system refuses to read or write what the site needs, or the summary.
-        UsageError: `output` holds something that is not a site, or another report keeps writing it.
-
-    """
-    target, is_asked = output or paths.site, summarizes and is_asked_for()
-    with held(target) as place, explained(target):
-        # Told before anything is read: what comes later is news to the next report.
-        around = describe_surroundings(
-            paths, target, links_bundles=not is_recording, is_recording=is_recording
-        )
-        inputs = judged.inputs if judged else describe_inputs(paths, catalog, now.date())
-        if not is_asked and is_current(paths.site_stamp, place, describe_all(inputs, around, now), now):
-            return place / FRONT
-        judged = judged or judge_any(paths, catalog, now.date())
-        context = read_context(
-            paths,
-            catalog,
-            now,
-            target,
-            judged=judged,
-            links_bundles=not is_recording,
-            is_recording=is_recording,
-        )
+    judged: JudgedHistory | None,
+    is_recording: bool,
+) -> MadeSite:
+    """Judge a history unless it is `judged`, and write what is new in its site; see `write_report`."""
+    judged = judged or judge_any(paths, catalog, now.date())
+    context = read_context(
+        paths,
+        catalog,
+        now,
+        target,
+        judged=judged,
+        links_bundles=not is_recording,
+        is_recording=is_recording,
+    )
+    write_site(target, all_batches(context))
+    return MadeSite(
+        context=context,
         # What is wrong with a bundle that the history lacks is read of its files, which may change.
-        inputs = "" if context.left_out else judged.inputs
-        index = write_site(target, all_batches(context))
-        made_from = describe_all(inputs, around, now)
-        keep_stamp(paths.site_stamp, place, made_from, now, find_next_lateness(context))
-    if is_asked:
-        append_step_summary(context.judgement, list_attention(context), site_url=site_url)
-    return index
+        inputs="" if context.left_out else judged.inputs,
+        until=find_next_lateness(context),
+    )
 
 
 def write_experiment(

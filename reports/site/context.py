@@ -26,11 +26,11 @@ from perf.history.place import has_history
 from perf.history.store import open_history
 from perf.jobs.night import read_nights
 from perf.local.paths import DataPaths
-from perf.local.standing import digest
 from perf.model.errors import BundleError
 from perf.model.nights import Night
 from perf.model.results import Move, Purpose, Trial, TrialHead, TrialId, TrialStatus, find_moves
 from reports.site.old_trials import find_old_trials
+from reports.site.writing import digest
 from reports.wording.attention import LeftOut
 
 Bounds: TypeAlias = Mapping[tuple[TrialId, str, str], tuple[float, float]]

@@ -27,6 +27,8 @@ from perf.local import durable
 FRONT = "index.html"
 MARKER = ".knickpoint-site"
 LOCK = f"{MARKER}.lock"
+MOST_BYTES = 512 * 1024**2
+"""Of the marker: it has a line for each file of the site."""
 
 _INSIDE = ".new-site-"
 _BESIDE = ".knickpoint-"

@@ -17,17 +17,13 @@ from pathlib import Path
 
 from pydantic import AwareDatetime, TypeAdapter
 
-from analysis.orchestration.inputs import describe_inputs
-from perf.config.catalog import Catalog
 from perf.local import durable, standing
 from perf.local.paths import DataPaths
 from perf.local.plain_files import read_plain
-from perf.local.standing import digest
 from perf.model.scalars import STRICT
-from reports.site.publishing import FRONT, MARKER, walk_files
+from reports.site.publishing import MARKER, MOST_BYTES, walk_files
+from reports.site.writing import digest
 
-MOST_BYTES = 512 * 1024**2
-"""Of the marker: it has a line for each file of the site."""
 MOST_OF_STAMP = 10_000
 
 
@@ -69,20 +65,6 @@ def describe_surroundings(
 def describe_all(inputs: str, around: str, now: datetime) -> str:
     """Digest all that a site is made from; empty where what it is judged from is not known."""
     return digest((inputs, around, now.date().isoformat())) if inputs else ""
-
-
-def find_current(paths: DataPaths, catalog: Catalog, now: datetime, output: Path | None) -> Path | None:
-    """Return the front page of a site that is what a report would make; None if it is not, or unsure.
-
-    Only looks, and waits for no other report: a site that one is just writing is not what it was.
-    """
-    target = output or paths.site
-    with suppress(OSError):
-        around = describe_surroundings(paths, target, links_bundles=True, is_recording=False)
-        made_from = describe_all(describe_inputs(paths, catalog, now.date()), around, now)
-        place = Path(os.path.realpath(target))
-        return place / FRONT if is_current(paths.site_stamp, place, made_from, now) else None
-    return None
 
 
 def is_current(stamp: Path, target: Path, made_from: str, now: datetime) -> bool:

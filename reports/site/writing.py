@@ -29,12 +29,12 @@ from reports.site.publishing import (
     FRONT,
     LOCK,
     MARKER,
+    MOST_BYTES,
     NotDurableError,
     put_in_place,
     staging_for,
     walk_files,
 )
-from reports.site.stamp import MOST_BYTES
 
 Item = TypeVar("Item")
 
@@ -54,6 +54,11 @@ class SiteFile:
     path: str
     content: bytes
     of: str = ""
+
+
+def digest(parts: Iterable[str]) -> str:
+    """Digest texts into the version of what is made of them."""
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)

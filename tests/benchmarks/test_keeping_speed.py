@@ -15,7 +15,7 @@ from perf.history import bundle
 from perf.history.store import History, append_all, open_history
 from perf.local.paths import DataPaths
 from perf.model.results import Interval, Observation, Trial, TrialId
-from reports.pages.whole_site import write_report
+from reports.pages.report import write_report
 
 CONFIGS = Path(__file__).parents[2] / "configs"
 TRIALS = 12

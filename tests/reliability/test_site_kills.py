@@ -24,7 +24,7 @@ from perf.history import bundle
 from perf.history.store import append_all
 from perf.local.paths import DataPaths
 from perf.model.results import Interval, Release, Trial, TrialId
-from reports.pages.whole_site import write_report
+from reports.pages.report import write_report
 from reports.site.publishing import exchange
 from reports.site.writing import Batch, SiteFile, write_site
 

@@ -7,7 +7,6 @@ import numpy as np
 
 from analysis.detection.series import Points
 from analysis.judging.judgement import JudgedSeries
-from perf.local.standing import digest
 from perf.model.results import TrialId
 from reports.notifications.notification import view_notifications
 from reports.pages.feeds import feed, junit
@@ -28,7 +27,7 @@ from reports.pages.feeds.parquet import open_writer, parquet_path
 from reports.pages.feeds.tables import TABLES
 from reports.pages.nights.view import find_current_night
 from reports.site.context import SiteContext
-from reports.site.writing import Batch, LazyBatches, SiteFile, batch_of, in_parts
+from reports.site.writing import Batch, LazyBatches, SiteFile, batch_of, digest, in_parts
 from reports.wording.attention import (
     Attention,
     view_expired,

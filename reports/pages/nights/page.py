@@ -10,7 +10,6 @@ from analysis.detection.verdict import Outcome
 from analysis.judging.echoes import without_echoes
 from analysis.judging.findings import REPLAYED_NIGHTS
 from analysis.judging.judgement import JudgedSeries
-from perf.local.standing import digest
 from perf.model.results import SeriesKey, TrialId
 from reports.pages.nights.moves import (
     HEADLINES,
@@ -41,7 +40,7 @@ from reports.pages.old_trials.view import (
 from reports.site.changed_settings import name_changed_settings
 from reports.site.context import SiteContext
 from reports.site.rendering import render
-from reports.site.writing import Batch, LazyBatches, SiteFile, in_parts
+from reports.site.writing import Batch, LazyBatches, SiteFile, digest, in_parts
 from reports.wording.attention import view_missing
 from reports.wording.links import NIGHTS_PAGE
 from reports.wording.wording import (

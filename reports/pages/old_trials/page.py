@@ -3,7 +3,6 @@
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
-from perf.local.standing import digest
 from perf.model.results import TrialHead
 from reports.pages.nights.view import count_statuses
 from reports.pages.old_trials.not_found import render_not_found
@@ -19,7 +18,7 @@ from reports.pages.old_trials.view import (
 from reports.site.context import SiteContext
 from reports.site.old_trials import name_group
 from reports.site.rendering import render
-from reports.site.writing import Batch, LazyBatches, SiteFile, batch_of, in_parts
+from reports.site.writing import Batch, LazyBatches, SiteFile, batch_of, digest, in_parts
 from reports.wording.links import comparison_page
 
 _AT_ONCE = 20

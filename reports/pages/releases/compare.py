@@ -12,7 +12,6 @@ from analysis.comparing.results import ComparisonResult
 from analysis.detection.effects import MEDIAN_COST
 from analysis.judging.description import ECHOES
 from perf.history.distributions import Recording
-from perf.local.standing import digest
 from perf.model.metrics import METRICS, Better
 from perf.model.results import SeriesKey, TrialHead, TrialId
 from perf.model.rules import Detection
@@ -46,7 +45,7 @@ from reports.pages.trial.times import KINDS, describe_curves
 from reports.site.changed_settings import name_changed_settings
 from reports.site.context import SiteContext
 from reports.site.rendering import render, to_script
-from reports.site.writing import Batch, SiteFile
+from reports.site.writing import Batch, SiteFile, digest
 from reports.wording import links
 from reports.wording.advice import find_name
 from reports.wording.links import COMPARE_PAGE, data_path, times_data, variant_data

@@ -11,7 +11,6 @@ from analysis.detection.series import Point, position
 from analysis.detection.verdict import Outcome
 from analysis.judging.echoes import split_changes
 from analysis.judging.incidents import Cause, Incident
-from perf.local.standing import digest
 from perf.model.results import Release, TrialHead
 from reports.pages.nights.view import count_statuses
 from reports.pages.releases import compare
@@ -19,7 +18,7 @@ from reports.pages.releases.heatmap import LEGEND, HeatPair, leave_out_calm, vie
 from reports.pages.releases.medians import Medians, Variant, read_medians
 from reports.site.context import SiteContext
 from reports.site.rendering import render
-from reports.site.writing import Batch, LazyBatches, SiteFile, in_parts
+from reports.site.writing import Batch, LazyBatches, SiteFile, digest, in_parts
 from reports.wording.attention import Attention, view_incidents
 from reports.wording.links import RELEASES_PAGE, release_page
 from reports.wording.wording import CAUSE_BADGES, OUTCOME_BADGES, Badge, count, join_caveats

@@ -5,7 +5,6 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import pairwise
 
-from perf.local.standing import digest
 from perf.model.design import Topology, Workload
 from perf.model.metrics import PRICES_FROM, RESPONSE_TIME, THROUGHPUT
 from perf.model.references import ERRORS, MISSES, PublishedCourse
@@ -24,7 +23,7 @@ from reports.pages.reproduction.ratios import (
 from reports.pages.reproduction.scaling import find_divided, find_scaling, list_dollars
 from reports.site.context import SiteContext
 from reports.site.rendering import render
-from reports.site.writing import Batch, SiteFile
+from reports.site.writing import Batch, SiteFile, digest
 from reports.wording.links import reproduction_page
 from reports.wording.wording import caveat_words, join_caveats
 

@@ -22,7 +22,6 @@ from analysis.judging.incidents import Incident
 from analysis.judging.judgement import JudgedSeries
 from analysis.judging.verdicts import find_reported
 from analysis.orchestration.setting_words import NO_SETTINGS, ChangedSettings
-from perf.local.standing import digest
 from perf.model.columns import OccasionKind
 from perf.model.metrics import HIGHEST_LOAD
 from perf.model.references import Reference, references_for
@@ -32,7 +31,7 @@ from reports.pages.series.point_rows import NEWEST_ROWS, find_ends, rows_of_poin
 from reports.pages.series.track import Track, TrackKey, find_tracks, track_data, track_of
 from reports.site.context import SiteContext
 from reports.site.rendering import render, to_script
-from reports.site.writing import Batch, LazyBatches, SiteFile, in_parts
+from reports.site.writing import Batch, LazyBatches, SiteFile, digest, in_parts
 from reports.wording.changes import (
     ChangeRow,
     RetractedRow,

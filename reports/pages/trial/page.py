@@ -15,7 +15,6 @@ from analysis.judging.drift import is_canary
 from analysis.judging.incidents import Incident
 from analysis.judging.judgement import JudgedSeries
 from perf.history.distributions import Recording
-from perf.local.standing import digest
 from perf.model.nights import Night
 from perf.model.results import Trial, TrialHead, TrialId, TrialStatus
 from perf.trial.seconds import read_seconds
@@ -38,7 +37,7 @@ from reports.pages.trial.values import (
 from reports.site.changed_settings import name_changed_settings
 from reports.site.context import SiteContext
 from reports.site.rendering import render, to_script
-from reports.site.writing import Batch, LazyBatches, SiteFile, batch_of, in_parts
+from reports.site.writing import Batch, LazyBatches, SiteFile, batch_of, digest, in_parts
 from reports.wording.links import (
     data_path,
     incident_page,

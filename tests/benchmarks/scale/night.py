@@ -22,7 +22,7 @@ from perf.commands.main import look_at_all_rarely  # noqa: E402
 from perf.config.catalog import load_catalog  # noqa: E402
 from perf.history import store  # noqa: E402
 from perf.local.paths import DataPaths  # noqa: E402
-from reports.pages.whole_site import write_report  # noqa: E402
+from reports.pages.report import write_report  # noqa: E402
 from reports.site.context import judge_state  # noqa: E402
 
 CONFIGS = Path(__file__).parents[3] / "configs"

@@ -16,7 +16,7 @@ from large_history import now_after
 
 from perf.config.catalog import load_catalog
 from perf.local.paths import DataPaths
-from reports.pages.whole_site import write_report
+from reports.pages.report import write_report
 from reports.site.context import judge_state
 
 CONFIGS = Path(__file__).parents[3] / "configs"

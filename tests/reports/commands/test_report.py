@@ -24,9 +24,8 @@ from perf.model.errors import HistoryError, SiteError, UsageError
 from perf.model.results import TrialId
 from reports.commands.nightly import nightly
 from reports.commands.report import report
-from reports.notifications.summary_file import VARIABLE
 from reports.pages import whole_site
-from reports.pages.whole_site import write_report
+from reports.pages.report import write_report
 from reports.site import context
 from reports.site.context import SiteContext, read_context
 from reports.wording.links import bisection_page
@@ -79,27 +78,22 @@ def test_a_report_without_news_reads_judges_and_writes_nothing(
     assert "Site built <time" in index.read_text()
 
 
-def test_the_command_without_news_does_not_judge_unless_a_job_asks_for_its_summary(
-    paths: DataPaths, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    command = ["--data", str(paths.data), "--output", str(tmp_path / "site")]
-    first = CliRunner().invoke(report, command)
-    assert first.exit_code == 0, first.output
-    with monkeypatch.context() as patch:
-        patch.setattr(whole_site, "write_report", None)
-        assert CliRunner().invoke(report, command).stdout == first.stdout
-    summary = tmp_path / "summary.md"
-    monkeypatch.setenv(VARIABLE, str(summary))
-    assert CliRunner().invoke(report, command).stdout == first.stdout
-    assert "Regressed" in summary.read_text()
-
-
-def test_what_judges_and_makes_pages_is_not_loaded_to_see_that_nothing_is_new() -> None:
-    code = (
-        "import sys, reports.commands.report; print({'github', 'jinja2', 'scipy'} & set(sys.modules))"
-    )
+def test_a_report_without_news_loads_nothing_that_judges_or_makes_pages(paths: DataPaths) -> None:
+    index = write_report(paths, shipped(), NOW)
+    code = f"""
+import sys
+from datetime import datetime
+from pathlib import Path
+import reports.commands.report
+from perf.config.catalog import load_catalog
+from perf.local.paths import DataPaths
+from reports.pages.report import write_report
+catalog = load_catalog(Path({str(CONFIGS)!r}))
+print(write_report(DataPaths(Path({str(paths.data)!r})), catalog, datetime.fromisoformat("{NOW}")))
+print({{"github", "jinja2", "scipy"}} & set(sys.modules))
+"""
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
-    assert done.stdout == "set()\n"
+    assert done.stdout == f"{index}\nset()\n"
 
 
 @pytest.mark.slow
