@@ -17,6 +17,8 @@ from reports.wording.wording import (
 )
 
 _SPEEDS = frozenset({THROUGHPUT.name, RESPONSE_TIME.name, SERVICE_TIME.name})
+_PRODUCTS = {"cratedb": "CrateDB", "mongodb": "MongoDB", "scylladb": "ScyllaDB"}
+"""Systems whose product is not merely their name with a capital."""
 _PLURALS = {"read": "reads", "write": "writes"}
 _WHOLE = 0.1
 """From here on a percentage needs no decimals to be understood."""
@@ -26,18 +28,16 @@ def say_headline(incident: Incident) -> str:
     """Say in one sentence what became slower or faster, how far, since when, and how sure that is."""
     lead = incident.lead
     key = lead.series.key
+    product = _PRODUCTS.get(key.system, heading(key.system))
     end = f"since {name_beginning(lead)}; {STATE_BADGES[lead.state].word.lower()}"
     if key.metric not in _SPEEDS or not key.operation:
-        return sentence(f"{heading(key.system)}: {series_words(key)} {_values(lead)}, {end}")
+        return sentence(f"{product}: {series_words(key)} {_values(lead)}, {end}")
     what = _PLURALS.get(key.operation, f"{key.operation} operations")
     is_better = (lead.after > lead.before) is (METRICS[key.metric].better is Better.HIGHER)
     where = f"{phase_words(key.phase)}{f' on {key.host}' if key.host else ''}"
     moved = [f"{metric_words(key.metric, key.statistic)} {where} {_values(lead)}"]
     moved += [f"throughput {_values(one)}" for one in _find_throughput(incident)]
-    return (
-        f"{heading(key.system)} {what} are {'faster' if is_better else 'slower'}: "
-        f"{', '.join((*moved, end))}."
-    )
+    return f"{product} {what} are {'faster' if is_better else 'slower'}: {', '.join((*moved, end))}."
 
 
 def _find_throughput(incident: Incident) -> list[ChangePoint]:

@@ -99,6 +99,7 @@ def test_a_headline_is_what_a_user_would_say() -> None:
     other = replace(KEY, operation="read-latest")
     assert say(other, 100.0, 80.0, KEY).startswith("Cassandra read-latest operations are slower: ")
     assert "3,4" not in say(other, 100.0, 80.0, KEY)  # of another operation
+    assert say(replace(time, system="mongodb"), 2.0, 1.9).startswith("MongoDB writes are faster: ")
     of_server = replace(KEY, metric="server_cpu")
     assert say(of_server, 1.0, 2.0).startswith("Cassandra: server CPU of write at saturation 1.00 → ")
 
