@@ -124,6 +124,7 @@
     select.replaceChildren(...texts.map((text) => kp.element("option", { value: text, textContent: text })));
     select.value = texts.includes(chosen) ? chosen : texts[0] ?? "";
     select.disabled = texts.length < 2;
+    select.closest("label").hidden = !texts.length;
   };
 
   const find = (element) => ({

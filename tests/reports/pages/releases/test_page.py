@@ -21,6 +21,7 @@ from reports.pages.releases.heatmap import (
     ECHO_BADGE,
     HeatMap,
     HeatPair,
+    HeatRow,
     leave_out_calm,
     view_heatmap,
 )
@@ -212,6 +213,16 @@ def test_a_release_whose_trials_are_all_old_lists_what_moved_and_few_trials(
     assert f"{len(own) - 3} older trials not listed here" in text
     assert "are left out here; the page Compare shows all" in text
     assert "are left out here" not in before
+    assert "heatmap" in before
+
+
+def test_a_heat_map_without_rows_is_not_shown(demo: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("reports.pages.releases.page._MOST_ROWS_OF_OLD", 0)
+    monkeypatch.setattr(HeatRow, "has_moved", property(lambda _: False))
+    own = {one.id: "night/a.html#b" for one in demo.trials if one.release.version == "5.0.2"}
+    text = make(replace(demo.context(), old_trials=own))[release_page("cassandra", "5.0.2")]
+    assert "are left out here" in text
+    assert '<table class="heatmap">' not in text
 
 
 def test_a_page_is_made_anew_only_if_something_on_it_changed(demo: Any) -> None:
