@@ -49,7 +49,7 @@ def write_report(
         inputs = judged.inputs if judged else describe_inputs(paths, catalog, now.date())
         if not is_asked and is_current(paths.site_stamp, place, describe_all(inputs, around, now), now):
             return place / FRONT
-        # Half a second, in which a report without news ends.
+        # To load it takes half a second, which a report without news is spared.
         from reports.pages.whole_site import make_site  # noqa: PLC0415
 
         made = make_site(paths, catalog, now, target, judged=judged, is_recording=is_recording)
