@@ -144,7 +144,7 @@ def test_each_iteration_is_a_run_after_one_that_is_thrown_away(
         {("all", "mean"): 1003.0},
     ]
     assert values(trial, "service_time")["read", "p99"] == pytest.approx(2.2)
-    # It burns 0.1 s for 100 operations, which the kernel counts in ticks of 10 ms, and Python starts with some.
+    # It burns 0.1 s for 100 operations, of which ticks of 10 ms may miss some; Python starts with more.
     assert 800 <= values(trial, "client_cpu")["read", "mean"] < 4000
     assert values(trial, "server_cpu")
     facts = {fact.name: fact.value for fact in trial.environment_before}
