@@ -50,7 +50,7 @@ class MadeSite:
     until: datetime | None
 
     def append_summary(self, site_url: str) -> None:
-        """Tell the job on GitHub Actions.
+        """Append the summary to the file of the job on GitHub Actions.
 
         Raises:
             SiteError: the file of the summary cannot be written.

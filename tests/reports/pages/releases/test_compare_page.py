@@ -16,11 +16,14 @@ from made_up_times import SECONDS, SPIKE_US, record
 from playwright.sync_api import Browser, Page, expect
 
 from perf.model.results import TrialId
+from reports.pages.releases import compare
 from reports.pages.releases.compare import describe_cells
 from reports.pages.releases.heatmap import HeatCell, HeatPair, view_heatmap
 from reports.pages.releases.medians import Medians, Variant, read_medians
 from reports.pages.trial.times import describe_curves
+from reports.pages.whole_site import all_batches
 from reports.site.context import SiteContext
+from reports.site.writing import write_site
 from reports.wording.links import release_page
 from reports.wording.measures import change_words, ends_words
 
@@ -357,6 +360,20 @@ def test_the_page_of_a_release_draws_its_response_times_also_for_paper(
         assert page.get_by_label("Operation").first.input_value()
         page.emulate_media(media="print")
         assert page.get_by_label("Operation").first.is_visible()
+        assert watched.complaints == []
+
+
+@pytest.mark.slow
+def test_the_page_of_an_older_release_offers_no_operation_of_which_it_has_nothing(
+    context: SiteContext, tmp_path: Path, browser: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compare, "_WITH_TIMES", 1)
+    write_site(tmp_path / "site", all_batches(context))
+    with chromium.watch(browser) as watched:
+        watched.open(tmp_path / "site" / release_page("cassandra", "5.0.2"))
+        watched.page.get_by_text("The response times of older releases").first.wait_for()
+        assert watched.page.get_by_label("Experiment").first.is_visible()
+        assert not watched.page.locator("[data-operation]").first.is_visible()
         assert watched.complaints == []
 
 
