@@ -10,11 +10,12 @@ use std::pin::pin;
 use std::rc::Rc;
 use std::task::{Poll, Waker};
 
+use tokio::sync::Notify;
 use tokio::task::spawn_local;
 
 use crate::load::clock::Clock;
 use crate::load::schedule::Schedule;
-use crate::load::streams::{OperationStreams, Prepared};
+use crate::load::streams::{Entered, OperationStreams, Prepared};
 use crate::task::Model;
 
 pub const PRELOAD_ATTEMPTS: u32 = 6;
@@ -126,6 +127,15 @@ impl Alarm {
     }
 }
 
+/// An operation that has a slot.
+struct Job<M: Model, C: Clock> {
+    prepared: Prepared<M::Prepared>,
+    intended_s: f64,
+    freed_s: f64,
+    /// Until it has ended.
+    _entered: Entered<M, C>,
+}
+
 /// An open loop of one stage.
 pub struct Open<M: Model, C: Clock> {
     streams: Rc<OperationStreams<M, C>>,
@@ -135,6 +145,10 @@ pub struct Open<M: Model, C: Clock> {
     lag: Lag,
     /// When each free slot became free, oldest first.
     slots: RefCell<VecDeque<f64>>,
+    /// What has a slot and no worker yet; one is woken for each.
+    jobs: RefCell<VecDeque<Job<M, C>>>,
+    called: Notify,
+    is_over: Cell<bool>,
     alarm: Alarm,
     /// See [`slice_s`].
     slice_s: f64,
@@ -156,6 +170,9 @@ impl<M: Model + 'static, C: Clock + 'static> Open<M, C> {
             drain_s,
             lag: Lag::default(),
             slots: RefCell::new(std::iter::repeat_n(f64::NEG_INFINITY, in_flight).collect()),
+            jobs: RefCell::default(),
+            called: Notify::new(),
+            is_over: Cell::new(false),
             alarm: Alarm {
                 due_s: Cell::new(f64::INFINITY),
                 sender: RefCell::default(),
@@ -171,6 +188,15 @@ impl<M: Model + 'static, C: Clock + 'static> Open<M, C> {
     /// as never answered, which the recorder knows from the schedule.
     pub async fn run(self: Rc<Self>, starts: Schedule) {
         let _sending = self.streams.enter();
+        for _ in 0..self.slots.borrow().len() {
+            spawn_local(Rc::clone(&self).work());
+        }
+        self.send_all(starts).await;
+        self.is_over.set(true);
+        self.called.notify_waiters();
+    }
+
+    async fn send_all(&self, starts: Schedule) {
         for start_s in starts {
             let intended_s = self.span.begin_s + start_s;
             let Some(prepared) = self.streams.prepare_next() else {
@@ -183,19 +209,39 @@ impl<M: Model + 'static, C: Clock + 'static> Open<M, C> {
             let Some(freed_s) = self.take_slot().await else {
                 return;
             };
-            let entered = self.streams.enter();
-            let stage = Rc::clone(&self);
-            spawn_local(async move {
-                stage.perform(prepared, intended_s, freed_s).await;
-                drop(entered);
+            self.jobs.borrow_mut().push_back(Job {
+                prepared,
+                intended_s,
+                freed_s,
+                _entered: self.streams.enter(),
             });
+            // The one that has waited least: its memory is in the caches.
+            self.called.notify_last();
             // It is sent before the next is made ready.
             turn().await;
         }
     }
 
-    async fn perform(&self, prepared: Prepared<M::Prepared>, intended_s: f64, freed_s: f64) {
-        let streams = &self.streams;
+    /// Performs one operation after the other until the stage is over.
+    ///
+    /// A task of its own for each would be allocated and moved each time, and with it the kilobytes that
+    /// a driver keeps of a request.
+    async fn work(self: Rc<Self>) {
+        loop {
+            let job = self.jobs.borrow_mut().pop_front();
+            if let Some(job) = job {
+                self.perform(&job).await;
+            } else if self.is_over.get() {
+                return;
+            } else {
+                self.called.notified().await;
+            }
+        }
+    }
+
+    async fn perform(&self, job: &Job<M, C>) {
+        let (streams, prepared) = (&self.streams, &job.prepared);
+        let (intended_s, freed_s) = (job.intended_s, job.freed_s);
         let sent_s = streams.clock.now();
         let ready_s = self.lag.find_ready(intended_s, freed_s, sent_s);
         streams
@@ -204,7 +250,7 @@ impl<M: Model + 'static, C: Clock + 'static> Open<M, C> {
             .note_sent(prepared.stream, [intended_s, ready_s, sent_s]);
         let reply = streams.model.send(&prepared.what, &**streams).await;
         let ended_s = streams.clock.now();
-        let _ = streams.note(&prepared, [intended_s, sent_s, ended_s], &reply);
+        let _ = streams.note(prepared, [intended_s, sent_s, ended_s], &reply);
         self.slots.borrow_mut().push_back(ended_s);
         self.alarm.ring(ended_s);
     }
