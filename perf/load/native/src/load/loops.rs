@@ -188,7 +188,8 @@ impl<M: Model + 'static, C: Clock + 'static> Open<M, C> {
     /// as never answered, which the recorder knows from the schedule.
     pub async fn run(self: Rc<Self>, starts: Schedule) {
         let _sending = self.streams.enter();
-        for _ in 0..self.slots.borrow().len() {
+        let slots = self.slots.borrow().len();
+        for _ in 0..slots {
             spawn_local(Rc::clone(&self).work());
         }
         self.send_all(starts).await;
