@@ -10,8 +10,8 @@ use mimalloc::MiMalloc;
 use rustix::thread::{CpuSet, sched_setaffinity};
 use tokio::signal::unix::{SignalKind, signal};
 
-/// Each answer of some rows is a buffer of kilobytes for a moment, and for each of these the C library's
-/// allocator first merges all small blocks that are free.
+/// An answer of some rows is a buffer of kilobytes for a moment, for which the C library's allocator may
+/// first merge small blocks that are free.
 #[global_allocator]
 static ALLOCATOR: MiMalloc = MiMalloc;
 

@@ -63,6 +63,26 @@ fn an_open_load_keeps_its_schedule() {
     );
 }
 
+#[test]
+fn what_works_for_an_open_stage_ends_with_it() {
+    // The answers of the first stage's end come in the second.
+    let slow = |_, sent_s: f64| {
+        let is_last = (2.9..3.0).contains(&sent_s);
+        (if is_last { 0.3 } else { 0.005 }, DONE)
+    };
+    let load = open(100.0, 16);
+    let stages = json!([
+        stage(&load, &json!({})),
+        stage(&load, &json!({"phase": "more"}))
+    ]);
+    let outcome = run(spec(&json!({"stages": stages})), Server::new(slow), &[]);
+    outcome.said.clone().unwrap();
+    for phase in ["steady", "more"] {
+        assert_eq!(outcome.count(phase, 1, "write", "completed"), 200);
+    }
+    assert!(!outcome.has_tasks_left);
+}
+
 /// Gives when each operation of an open loop of one engine was sent, by its number.
 fn sends(load: &Value) -> Vec<(u32, f64)> {
     let sent: Rc<RefCell<Vec<(u32, f64)>>> = Rc::default();

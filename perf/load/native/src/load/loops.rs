@@ -145,8 +145,10 @@ pub struct Open<M: Model, C: Clock> {
     lag: Lag,
     /// When each free slot became free, oldest first.
     slots: RefCell<VecDeque<f64>>,
-    /// What has a slot and no worker yet; one is woken for each.
+    /// What has a slot and no worker yet.
     jobs: RefCell<VecDeque<Job<M, C>>>,
+    /// How many workers wait for a job.
+    idle: Cell<usize>,
     called: Notify,
     is_over: Cell<bool>,
     alarm: Alarm,
@@ -171,6 +173,7 @@ impl<M: Model + 'static, C: Clock + 'static> Open<M, C> {
             lag: Lag::default(),
             slots: RefCell::new(std::iter::repeat_n(f64::NEG_INFINITY, in_flight).collect()),
             jobs: RefCell::default(),
+            idle: Cell::new(0),
             called: Notify::new(),
             is_over: Cell::new(false),
             alarm: Alarm {
@@ -188,16 +191,12 @@ impl<M: Model + 'static, C: Clock + 'static> Open<M, C> {
     /// as never answered, which the recorder knows from the schedule.
     pub async fn run(self: Rc<Self>, starts: Schedule) {
         let _sending = self.streams.enter();
-        let slots = self.slots.borrow().len();
-        for _ in 0..slots {
-            spawn_local(Rc::clone(&self).work());
-        }
         self.send_all(starts).await;
         self.is_over.set(true);
         self.called.notify_waiters();
     }
 
-    async fn send_all(&self, starts: Schedule) {
+    async fn send_all(self: &Rc<Self>, starts: Schedule) {
         for start_s in starts {
             let intended_s = self.span.begin_s + start_s;
             let Some(prepared) = self.streams.prepare_next() else {
@@ -210,23 +209,31 @@ impl<M: Model + 'static, C: Clock + 'static> Open<M, C> {
             let Some(freed_s) = self.take_slot().await else {
                 return;
             };
-            self.jobs.borrow_mut().push_back(Job {
+            self.give(Job {
                 prepared,
                 intended_s,
                 freed_s,
                 _entered: self.streams.enter(),
             });
-            // The one that has waited least: its memory is in the caches.
-            self.called.notify_last();
             // It is sent before the next is made ready.
             turn().await;
         }
     }
 
-    /// Performs one operation after the other until the stage is over.
+    /// Has a job done by the worker that has waited for the shortest time, or by a new one.
     ///
-    /// A task of its own for each would be allocated and moved each time, and with it the kilobytes that
+    /// A task for each operation would be allocated and moved each time, and with it the kilobytes that
     /// a driver keeps of a request.
+    fn give(self: &Rc<Self>, job: Job<M, C>) {
+        self.jobs.borrow_mut().push_back(job);
+        if self.idle.get() < self.jobs.borrow().len() {
+            spawn_local(Rc::clone(self).work());
+        } else {
+            self.called.notify_last();
+        }
+    }
+
+    /// Performs one operation after the other until the stage is over.
     async fn work(self: Rc<Self>) {
         loop {
             let job = self.jobs.borrow_mut().pop_front();
@@ -235,7 +242,9 @@ impl<M: Model + 'static, C: Clock + 'static> Open<M, C> {
             } else if self.is_over.get() {
                 return;
             } else {
+                self.idle.set(self.idle.get() + 1);
                 self.called.notified().await;
+                self.idle.set(self.idle.get() - 1);
             }
         }
     }

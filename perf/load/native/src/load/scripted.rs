@@ -83,6 +83,8 @@ pub struct Server {
     pub prepare: Box<Prepare>,
     /// Where the load that is run writes to.
     pub directory: Rc<OnceCell<PathBuf>>,
+    /// Lives for as long as anything of the load does.
+    life: Rc<()>,
 }
 
 impl Server {
@@ -94,6 +96,7 @@ impl Server {
             answer: Box::new(answer),
             prepare: Box::new(|_, _| Ok(())),
             directory: Rc::default(),
+            life: Rc::default(),
         }
     }
 }
@@ -144,6 +147,8 @@ impl Model for Server {
 /// What a load left behind.
 pub struct Outcome {
     pub said: Result<(), String>,
+    /// Whether any of its tasks were left when it had ended.
+    pub has_tasks_left: bool,
     pub result: Value,
     pub log: String,
     pub progress: String,
@@ -242,8 +247,9 @@ pub fn run(mut spec: Value, server: Server, told: &[(usize, f64)]) -> Outcome {
         .enable_all()
         .build()
         .unwrap();
-    let said = tokio::task::LocalSet::new().block_on(&runtime, async {
-        let playing = tokio::task::spawn_local(Rc::clone(&server.clock).play());
+    let life = Rc::downgrade(&server.life);
+    let (said, has_tasks_left) = tokio::task::LocalSet::new().block_on(&runtime, async {
+        let mut playing = tokio::task::spawn_local(Rc::clone(&server.clock).play());
         let surroundings = Surroundings {
             start_at_s: START_S,
             clock: Rc::clone(&server.clock),
@@ -252,14 +258,20 @@ pub fn run(mut spec: Value, server: Server, told: &[(usize, f64)]) -> Outcome {
         // As a task like all others, so that time does not pass before it had its turn.
         let load = async move { runner::run(&spec, server, surroundings).await };
         let load = tokio::task::spawn_local(load);
-        tokio::select! {
+        let said = tokio::select! {
             said = load => said.unwrap(),
-            broken = playing => panic!("{broken:?}"),
+            broken = &mut playing => panic!("{broken:?}"),
+        };
+        playing.abort();
+        for _ in 0..RESTING_TURNS {
+            turn().await;
         }
+        (said, life.strong_count() > 0)
     });
     let read = |name| std::fs::read_to_string(directory.join(name)).unwrap_or_default();
     let outcome = Outcome {
         said,
+        has_tasks_left,
         result: serde_json::from_str(&read(RESULT)).unwrap_or_default(),
         log: read("intervals.hlog"),
         progress: read("progress.csv"),
